@@ -22,19 +22,23 @@ class _Classes:
     read: Any
     encoder: Any
     charset: Any
+    text: Any
 
 
 @lru_cache(maxsize=1)
 def _classes(jvm: Any) -> _Classes:
     # A word of Python's.
     read = getattr(jvm.org.apache.iceberg.shaded.org.apache.parquet.bytes.BytesInput, "from")
-    return _Classes(read, jvm.java.util.Base64.getEncoder(), jvm.java.nio.charset.StandardCharsets.ISO_8859_1)
+    return _Classes(
+        read, jvm.java.util.Base64.getEncoder(), jvm.java.nio.charset.StandardCharsets.ISO_8859_1, jvm.java.util.Objects.toString
+    )
 
 
 def _next_bytes(stream: Any, size: int) -> bytes:
     classes = _classes(SparkContext._jvm)
     encoded = classes.encoder.encode(classes.read(stream, size).toByteBuffer())
-    return b64decode(classes.charset.decode(encoded).toString())
+    # A method called on the text itself would keep it in Java until Python's collector finds the cycle that Py4J makes of both.
+    return b64decode(classes.text(classes.charset.decode(encoded)))
 
 
 class FileReader(RangeReader):

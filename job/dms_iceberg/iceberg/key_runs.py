@@ -46,6 +46,10 @@ class KeyRuns:
         return sorted(found)
 
 
+NO_RUNS = KeyRuns(array("q"), array("q"), array("q"))
+"""Kept in place of the keys of a file that has too many runs."""
+
+
 def key_runs(keys: pa.ChunkedArray) -> KeyRuns | None:
     """Return the runs of all keys of a file, in the order of its rows; None if they are no integers, too scattered, or one comes twice."""
     rows = len(keys)

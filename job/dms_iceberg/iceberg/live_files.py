@@ -132,10 +132,16 @@ class FileCache:
         """Keep the key columns of a file."""
         with self._lock:
             before = self._keys.pop((location, ids), None)
-            self._bytes += keys.nbytes - (before.nbytes if before is not None else 0)
+            self._bytes += _size(location, keys) - (_size(location, before) if before is not None else 0)
             self._keys[location, ids] = keys
             while self._bytes > self._most and self._keys:
-                self._bytes -= self._keys.popitem(last=False)[1].nbytes
+                (gone, _), known = self._keys.popitem(last=False)
+                self._bytes -= _size(gone, known)
+
+
+def _size(location: str, keys: pa.Table | KeyRuns) -> int:
+    """Return about the bytes that kept keys take, with the objects around them."""
+    return int(keys.nbytes) + len(location) + 2048
 
 
 def live_files(jvm: Any, table: Any, key: Sequence[str], cache: FileCache) -> LiveFiles:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from dms_iceberg.iceberg.arrow_schema import ROW_ID, ROW_ID_FIELD, field_ids
 from dms_iceberg.iceberg.file_io import FileReader
-from dms_iceberg.iceberg.key_runs import KeyRuns, key_runs
+from dms_iceberg.iceberg.key_runs import NO_RUNS, KeyRuns, key_runs
 from dms_iceberg.iceberg.live_files import NO_POSITIONS, SMALL_ROWS, FileCache, LiveFile
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 
@@ -96,6 +96,8 @@ class Lookup:
     def _kept(self, file: LiveFile, keys: pa.Table) -> pa.Table | KeyRuns | None:
         """Return the keys of a file that are kept, None if there are none of the types that are looked for."""
         known = self.cache.keys(file.location, self.ids)
+        if known is NO_RUNS:
+            return None
         # An integer stays the same where its column is widened.
         is_usable = isinstance(known, KeyRuns) or (known is not None and known.schema.types == self._schema(keys).types)
         return known if is_usable else None
@@ -123,7 +125,8 @@ class Lookup:
             columns = [*(places[one] for one in self.ids), *([places.get(ROW_ID_FIELD)] if self.has_row_ids else [])]
             schema = self._schema(keys)
             is_small = parquet.metadata.num_rows <= SMALL_ROWS
-            may_be_kept = is_small or (len(self.ids) == 1 and pa.types.is_integer(schema.field(0).type) and ROW_ID_FIELD not in places)
+            has_runs = len(self.ids) == 1 and pa.types.is_integer(schema.field(0).type) and ROW_ID_FIELD not in places
+            may_be_kept = is_small or (has_runs and self.cache.keys(file.location, self.ids) is not NO_RUNS)
             positions, found, read, start = [NO_POSITIONS], [schema.empty_table()], [schema.empty_table()], 0
             for number in range(parquet.num_row_groups):
                 if is_small or _group_may_hold(parquet, number, places[self.ids[0]], keys.column(0)):
@@ -137,9 +140,10 @@ class Lookup:
         finally:
             reader.close()
         every = pa.concat_tables(read)
-        kept = every if is_small else key_runs(every.column(0)) if every.num_rows == start else None
-        if kept is not None:
-            self.cache.put_keys(file.location, self.ids, kept)
+        if is_small:
+            self.cache.put_keys(file.location, self.ids, every)
+        elif may_be_kept and every.num_rows == start:
+            self.cache.put_keys(file.location, self.ids, key_runs(every.column(0)) or NO_RUNS)
         return FoundRows(file, pa.concat_arrays(positions), pa.concat_tables(found))
 
 

@@ -17,8 +17,8 @@ METADATA_SETTINGS = {
 }
 """Table properties that bound the number of ``metadata.json`` files, and of small manifests.
 
-A commit that would leave so many manifests of a kind makes one of them, in some hundredths of a second (Iceberg's default: 100). Two are
-added by a batch, and ``rewrite_manifests``, which `plan` asks for at 50, is a Spark job of two seconds.
+A commit that would leave so many manifests of a kind makes one of them (Iceberg's default: 100), of 8 MiB at most. Two are added by a
+batch, and ``rewrite_manifests``, which `maintenance.plan` asks for at 50, is a Spark job of two seconds.
 """
 MERGE_DISTRIBUTION = {"write.merge.distribution-mode": "hash"}
 """One task writes all deletes of a data file, and takes over those that the file had. Without this, each task writes all of them again, so

@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import gc
+import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -19,7 +20,6 @@ from dms_iceberg.runs.run import Listener
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.spark.failures import describe_defect
 from dms_iceberg.storage.open_store import open_store
-from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 from dms_iceberg.watch.models import WatchedModels
 from dms_iceberg.watch.table import LONGEST_BACK_OFF_SECONDS, WatchedTable
 
@@ -27,6 +27,10 @@ _LOG = structlog.get_logger("dms_iceberg")
 IDLE_SECONDS_WITH_QUEUE = 300.0
 """With a queue, a table is also looked at this often without a message."""
 
+MAINTENANCE_SECONDS = 1.0
+"""How often a table is looked for that is due for maintenance."""
+LONGEST_PAUSE_SECONDS = 30.0
+"""The longest time without maintenance after that of a table, while others are due."""
 TIDY_SECONDS = 60.0
 """How often memory of ended readers is released (`forget_readers`)."""
 
@@ -74,8 +78,7 @@ class Watch:
         context = RunContext(spark, config, open_store(config.bronze.uri), self.run_id)
         state = open_store(config.state_uri)
         pause = interval if queue is None else max(interval, IDLE_SECONDS_WITH_QUEUE)
-        turns = MaintenanceTurns()
-        self.tables = {table.source: WatchedTable(context, table, state, pause, listener, turns) for table in tables}
+        self.tables = {table.source: WatchedTable(context, table, state, pause, listener) for table in tables}
         self._models = WatchedModels(context) if config.gold else None
         self._workers = max(1, min(config.parallelism, len(tables)))
         self._free_workers = asyncio.Semaphore(self._workers)
@@ -91,10 +94,12 @@ class Watch:
         """
         self._loop = asyncio.get_running_loop()
         wakes = {name: asyncio.Event() for name in self.tables}
-        with _collecting_soon(), ThreadPoolExecutor(self._workers, "table") as pool, ThreadPoolExecutor(3, "beside") as beside:
+        locks = {name: asyncio.Lock() for name in self.tables}
+        with _collecting_soon(), ThreadPoolExecutor(self._workers, "table") as pool, ThreadPoolExecutor(4, "beside") as beside:
             async with asyncio.TaskGroup() as group:
                 for name, table in self.tables.items():
-                    group.create_task(self._run_table(table, wakes[name], pool))
+                    group.create_task(self._run_table(table, wakes[name], locks[name], pool))
+                group.create_task(self._maintain(locks, beside))
                 group.create_task(self._wake_all_at_stop(wakes))
                 group.create_task(self._tidy(beside))
                 if self._queue is not None:
@@ -122,10 +127,10 @@ class Watch:
         with ThreadPoolExecutor(self._workers) as pool:
             return dict(zip(self.tables, pool.map(WatchedTable.open_rows, self.tables.values()), strict=True))
 
-    async def _run_table(self, table: WatchedTable, wake: asyncio.Event, pool: ThreadPoolExecutor) -> None:
+    async def _run_table(self, table: WatchedTable, wake: asyncio.Event, lock: asyncio.Lock, pool: ThreadPoolExecutor) -> None:
         woken = True
         while not self._stopping.is_set():
-            async with self._free_workers:
+            async with lock, self._free_workers:
                 # A notification that came while this table waited for a worker is served by this turn.
                 woken = woken or wake.is_set()
                 wake.clear()
@@ -148,6 +153,29 @@ class Watch:
             # Whatever the error is, it must not end the watch of the other tables.
             _LOG.error("turn_failed", table=table.name, error=describe_defect(error))
             return LONGEST_BACK_OFF_SECONDS
+
+    async def _maintain(self, locks: Mapping[str, asyncio.Lock], pool: ThreadPoolExecutor) -> None:
+        """Maintain one table at a time, that which is due longest, and as long again none.
+
+        Tables that began together are due together. If all were maintained in the same minute, none would be merged in it.
+        """
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            due = [(at, name) for name, table in self.tables.items() if (at := table.maintenance_due) is not None and at <= began]
+            if due:
+                _, name = min(due)
+                async with locks[name]:
+                    await asyncio.get_running_loop().run_in_executor(pool, self._maintain_table, self.tables[name])
+            took = time.monotonic() - began
+            await _wait(self._stopping, min(took, LONGEST_PAUSE_SECONDS) if due else MAINTENANCE_SECONDS)
+
+    def _maintain_table(self, table: WatchedTable) -> None:
+        if self._stopping.is_set():
+            return
+        try:
+            table.maintain()
+        except Exception as error:
+            _LOG.error("maintenance_failed", table=table.name, error=describe_defect(error))
 
     async def _refresh(self, models: WatchedModels, pool: ThreadPoolExecutor) -> None:
         while not self._stopping.is_set():

@@ -19,13 +19,12 @@ from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.runs.state_file import clear_error, write_state_file
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.store import ObjectStore
-from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 
 _LOG = structlog.get_logger("dms_iceberg")
 FULL_LOOK_SECONDS = 60.0
 """A table is read this often even without new files: another writer may have rolled it back, or changed its properties."""
 STATE_SECONDS = 60.0
-"""How often a merged table is maintained, if its turn comes, and ``runs/<table>.json`` is written; errors are reported at once."""
+"""How often a merged table is maintained, at most, and ``runs/<table>.json`` is written; errors and recoveries are reported at once."""
 LONGEST_BACK_OFF_SECONDS = 60.0
 _SHORTEST_BACK_OFF_SECONDS = 1.0
 _RANDOM = random.SystemRandom()
@@ -37,22 +36,14 @@ class WatchedTable:
     Its report covers the time since the state was last written, so that nothing grows with the age of the watch.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        table: Table,
-        state: ObjectStore,
-        interval: float,
-        listener: Listener | None,
-        maintenance: MaintenanceTurns,
-    ) -> None:
+    def __init__(self, context: RunContext, table: Table, state: ObjectStore, interval: float, listener: Listener | None) -> None:
         self._context, self._table, self._state, self._listener = context, table, state, listener
-        self._interval, self._maintenance = interval, maintenance
+        self._interval = interval
         self._taking = Lock()
         self._report = TableReport(table=table.source, target=table.target)
         self._memory = RunMemory()
         self._began = self._maintained = time.monotonic()
-        self._merged = False
+        self._is_unmaintained = False
         self._reported_error: str | None = None
         self._is_first = True
         self._failures = 0
@@ -84,22 +75,36 @@ class WatchedTable:
             report.error = None
             # After a full batch more files are pending: no listing is needed to know that.
             known, self._more = woken or self._more, False
+            batches = len(report.batches)
             attempt(self._context, report, lambda: self._look(woken=known))
             took = time.monotonic() - started
             report.seconds += took
             self._failures = self._failures + 1 if report.error else 0
-            self._merged = self._merged or bool(report.batches)
-            if self._merged and not report.error:
-                self._maintain()
+            self._is_unmaintained = self._is_unmaintained or len(report.batches) > batches
             self._report_turn()
             if report.error:
                 self._known = None
                 # Another writer may have created the table again; the catalog's cache would keep the old one.
                 self._afresh().target.forget()
                 return self._back_off()
-            # Come back in time to report what was merged and to maintain the table, even if no file comes.
-            pause = min(self._interval, STATE_SECONDS) if self._report.batches or self._merged else self._interval
+            # Come back in time to report what was merged, even if no file comes.
+            pause = min(self._interval, STATE_SECONDS) if self._report.batches else self._interval
             return 0.0 if self._more else max(0.0, pause - took)
+
+    @property
+    def maintenance_due(self) -> float | None:
+        """When the table should be maintained next (`time.monotonic`); None without a batch since the last time, or with an error."""
+        return self._maintained + STATE_SECONDS if self._is_unmaintained and not self._reported_error else None
+
+    def maintain(self) -> None:
+        """Maintain the table as after a run; an error becomes a warning."""
+        with self._taking:
+            report, before = self._report, len(self._report.warnings)
+            self._is_unmaintained = False
+            maintain_after_run(self._context, self._table, report)
+            self._maintained = time.monotonic()
+            if len(report.warnings) > before:
+                self._write_state()
 
     def end(self) -> None:
         """Write the state of what was done since the last write."""
@@ -117,15 +122,6 @@ class WatchedTable:
     @property
     def _is_due(self) -> bool:
         return time.monotonic() - self._began >= STATE_SECONDS
-
-    def _maintain(self) -> None:
-        """Maintain the table, if it has not been lately and no other table is."""
-        if time.monotonic() - self._maintained < STATE_SECONDS:
-            return
-        with self._maintenance.turn() as is_mine:
-            if is_mine:
-                maintain_after_run(self._context, self._table, self._report)
-                self._maintained, self._merged = time.monotonic(), False
 
     def _look(self, *, woken: bool) -> None:
         if not (woken or time.monotonic() >= self._full_look_at or self._has_news()):

@@ -16,7 +16,6 @@ from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.open_store import open_store
-from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 
@@ -190,7 +189,7 @@ def test_near_misses_are_told_by_every_command(lake: Lake) -> None:
             assert "and 1 more: not read" in warning
     assert lake.rows("t", "id, v") == [(1, "a")]
     job = RunContext(lake.spark, config, open_store(config.bronze.uri), "watch")
-    table = WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None, MaintenanceTurns())
+    table = WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             table.turn(woken=True)

@@ -10,7 +10,6 @@ from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.status import table_statuses
 from dms_iceberg.silver import check_configuration
 from dms_iceberg.storage.open_store import open_store
-from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 
@@ -47,7 +46,6 @@ def test_plan_run_and_status_agree_where_nothing_is_to_be_merged(lake: Lake, ent
         open_store(config.state_uri),
         1.0,
         None,
-        MaintenanceTurns(),
     )
     assert watched.turn() > 0.0
     assert watched.error == error

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from dms_iceberg.context import RunContext
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.storage.open_store import open_store
-from dms_iceberg.watch.maintenance_turns import MaintenanceTurns
 from dms_iceberg.watch.table import WatchedTable
 from support.lake import Lake
 from support.maintained import EAGER
@@ -141,17 +140,15 @@ def test_a_watch_maintains_between_two_batches(lake: Lake, monkeypatch: pytest.M
     for n, row in enumerate(rows, 1):
         lake.load("public.t", ID_V, [row], number=n)
     job = RunContext(lake.spark, config, open_store(config.bronze.uri), "watch")
-    turns = MaintenanceTurns()
-    table = WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None, turns)
+    table = WatchedTable(job, config.tables["public.t"], open_store(config.state_uri), 0.1, None)
+    assert table.maintenance_due is None
     for _ in rows:
         table.turn()
-    assert lake.snapshots("t") == 3, "the first minute is not over"
-    monkeypatch.setattr(table, "_maintained", 0.0)
-    with turns.turn():
-        table.turn()
-    assert lake.snapshots("t") == 3, "it is another table's turn"
-    table.turn()
+    assert (table.maintenance_due or 0) > time.monotonic(), "the first minute is not over"
+    assert lake.snapshots("t") == 3
+    table.maintain()
     assert table.error is None
+    assert table.maintenance_due is None
     assert lake.count("t", "data_files") == 1
     count = lake.snapshots("t")
     assert count > 3
