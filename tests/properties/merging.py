@@ -26,7 +26,7 @@ from support.awkward_kinds import NAN
 from support.bronze_writer import BronzeFolder, Format
 from support.crowding import clear_events, told_events
 from support.histories import World
-from support.mode_oracles import Event, ModeOracle, mirrored
+from support.mode_oracles import Event, ModeOracle, at_us, mirrored
 from support.oracle import Key, Row
 from support.table_kind import SCHEMA, TableKind
 
@@ -92,6 +92,7 @@ class Merging:
         self._document = self._folder.document(warehouse, self._namespace)
         self.config = parse_config(self._document)
         self._word = RunRequest(frozenset(self.config.tables)) if before is not None else NO_REQUEST
+        self._truncates: dict[str, list[int]] = {kind.source: [] for kind in world.kinds}
 
     def configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Config:
         """The configuration with other ``entries`` of some tables, by their names without a schema."""
@@ -101,12 +102,17 @@ class Merging:
     def deliver(self, number: int) -> None:
         """Let the files arrive that come before a run."""
         self._folder.deliver(number)
+        for moments in self._truncates.values():
+            moments += [self.world.truncates[number]] if number in self.world.truncates else []
 
     def run(self) -> RunReport:
         """One run of the job; no table may fail. A second load is there before it, or its table was empty."""
-        report = run(self._spark, self.config, request=self._word)
+        request = self._request()
+        report = run(self._spark, self.config, request=request)
         errors = {name: table.error for name, table in report.tables.items() if table.error}
         assert not errors, errors
+        for name in request.truncate:
+            self._truncates[name].pop(0)
         return report
 
     def run_all(self) -> list[RunReport]:
@@ -115,8 +121,24 @@ class Merging:
         for number in range(self.world.runs):
             self.deliver(number)
             reports.append(self.run())
+        while self._request().truncate:
+            reports.append(self.run())
         self.check_books(reports)
         return reports
+
+    def _request(self) -> RunRequest:
+        """What the operator asks for: also to truncate the tables that have waited longest for it, once they hold something."""
+        there = {kind.source: self._truncates[kind.source] for kind in self.world.kinds if self._holds_something(kind)}
+        there = {name: moments for name, moments in there.items() if moments}
+        if not there:
+            return self._word
+        at = min(moments[0] for moments in there.values())
+        chosen = frozenset(name for name, moments in there.items() if moments[0] == at)
+        return attrs.evolve(self._word, truncate=chosen, truncated_at=f"{at_us(at):%Y%m%d%H%M%S%f}"[:17])
+
+    def _holds_something(self, kind: TableKind) -> bool:
+        target = TargetTable(self._spark, self.config.catalog.name, self.config.tables[kind.source].target)
+        return target.exists() and target.head() is not None
 
     def check_books(self, reports: Sequence[RunReport]) -> None:
         """The books of every batch balance, and are those that its snapshot has."""
@@ -258,6 +280,7 @@ def _frozen(kind: TableKind, row: Row) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (name, "-0.0" if isinstance(value, float) and str(value) == "-0.0" and name not in kind.cleaning.silver_key else value)
         for name, value in sorted(row.items())
+        if name not in kind.forgotten
     )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.merge import bulk_load, direct
 from dms_iceberg.runs.report import TableReport
 from properties.merging import Difference, Merging
-from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, IMAGED, NO_TEXT, OURS
+from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, IMAGED, NO_TEXT, OURS, RESTRUCTURED
 from support.bronze_writer import FORMATS, Format
 from support.crowding import unclear_rows
 from support.histories import NUMBERS, SEED, WORLDS, World, seeded_world
@@ -43,7 +43,7 @@ _KINDS = ((PLAIN, CLOCK, SEATS), (JUDGED, NUMBERED), (CODED, DROPPED, CROWDED), 
 # whole, and files without a header cannot tell a column that is gone.
 _AWKWARD = {
     "parquet": (AWKWARD, EXACT, FLOATING, OURS, CHANGING, NO_TEXT, IMAGED),
-    "csv": (AWKWARD, OURS, CHANGING),
+    "csv": (AWKWARD, OURS, CHANGING, RESTRUCTURED),
     "csv-headerless": (AWKWARD, EXACT, FLOATING),
     "json": (AWKWARD, EXACT, FLOATING, CHANGING, IMAGED, CROWDED),
 }

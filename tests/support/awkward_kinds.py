@@ -163,3 +163,9 @@ CHANGING: TableKind = attrs.evolve(
     ),
     lifetimes={"added": (0.3, 1.0), "gone": (0.0, 0.7), "fleeting": (0.4, 0.6)},
 )
+RESTRUCTURED = attrs.evolve(
+    CHANGING,
+    layout=attrs.evolve(CHANGING.layout, name="restructured"),
+    document={**CHANGING.document, "target": "silver.restructured"},
+    restructured=True,
+)

@@ -99,11 +99,19 @@ class BronzeFolder:
                 if run != arrival and self.form.shape.format is FileFormat.PARQUET and not self.form.is_by_file:
                     data = _regrouped(data)
                 path = self._put(file.key(SCHEMA, self.form.shape.extension), data)
-                if file.is_load and kind.in_order:
-                    # Of those the load is known to hold no change that comes again.
-                    os.utime(path, (START_US / 1e6 - 3600, START_US / 1e6 - 3600))
+                if file.is_load and (kind.in_order or self.world.truncates):
+                    os.utime(path, (self._loaded_at(kind), self._loaded_at(kind)))
                 count += 1
         return count
+
+    def _loaded_at(self, kind: TableKind) -> float:
+        """When a table's full load was written, in seconds since 1970 UTC, where that matters."""
+        count = self.world.plans[kind.name].load_at
+        if kind.in_order or not count:
+            # So the load is known to hold no change that comes again.
+            return START_US / 1e6 - 3600
+        # A truncate comes a second later at the earliest.
+        return max(one.commit_us for one in self.world.transactions[:count]) / 1e6 + 0.5
 
     def document(self, warehouse: Path, namespace: str) -> dict[str, Any]:
         """The configuration that merges this folder into tables of a namespace."""

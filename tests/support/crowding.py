@@ -13,7 +13,7 @@ import attrs
 
 from support.histories import World
 from support.mode_oracles import Event, events, half_events
-from support.oracle import Cleaning, Delete, Insert, Key, Row, Statement, Unfit, Update, source_rows
+from support.oracle import Cleaning, Delete, Insert, Key, Row, RowStatement, Truncate, Unfit, Update, source_rows
 from support.table_kind import TableKind
 from support.task_run import Profile
 
@@ -25,9 +25,9 @@ class Step:
     """What one change does to one silver key.
 
     Attributes:
-        kind: A (a row arrives), U (a row is updated) or L (a row leaves).
+        kind: A (a row arrives), U (a row is updated), L (a row leaves) or T (the table is truncated).
         at: commit time.
-        change: number of the change; -1 for a loaded row.
+        change: number of the change; -1 for a loaded row and for a truncate.
         texts: values of the silver row after it; None for those that do not fit.
         readings: what the row was before, in the readings of its image; none where only its key is told.
         event: what it does to silver by itself; None for a bad row.
@@ -62,6 +62,11 @@ def steps_of(kind: TableKind, world: World) -> dict[Key, list[Step]]:
     number = -1
     for place, transaction in enumerate(world.transactions):
         for statement in transaction.statements:
+            if isinstance(statement, Truncate):
+                if statement.table == kind.name:
+                    for key, steps in found.items():
+                        steps.append(Step("T", transaction.commit_us, -1, None, (), Event(transaction.commit_us, "T", key, None)))
+                continue
             number += 1
             if statement.table == kind.name and place >= plan.changes_from:
                 for key, step in _steps(kind, world, transaction.commit_us, number, statement):
@@ -69,7 +74,7 @@ def steps_of(kind: TableKind, world: World) -> dict[Key, list[Step]]:
     return found
 
 
-def _steps(kind: TableKind, world: World, at: int, number: int, statement: Statement) -> Iterator[tuple[Key, Step]]:
+def _steps(kind: TableKind, world: World, at: int, number: int, statement: RowStatement) -> Iterator[tuple[Key, Step]]:
     cleaning = kind.cleaning
     events = {(event.half, event.key): event for event in half_events(cleaning, at, statement)}
     readings = _readings(kind, world, statement)
@@ -83,7 +88,7 @@ def _steps(kind: TableKind, world: World, at: int, number: int, statement: State
         yield new, Step(kind_of, at, number, _texts(kind, statement.row), readings, events.get((False, new)))
 
 
-def _readings(kind: TableKind, world: World, statement: Statement) -> tuple[Mapping[str, Any], ...]:
+def _readings(kind: TableKind, world: World, statement: RowStatement) -> tuple[Mapping[str, Any], ...]:
     """What the log tells of the row before a change, beside its key, in the two ways to read a NULL."""
     keys = set(kind.cleaning.source_key)
     imaged = kind.imaged_columns
@@ -140,6 +145,9 @@ def runs(steps: Sequence[Step]) -> Iterator[tuple[list[Step], bool, list[_There]
 
 
 def _play(step: Step, count: int, there: list[_There], unclear: list[Step], *, crowded: bool) -> tuple[int, bool]:
+    if step.kind == "T":
+        there.clear()
+        return 0, crowded
     if step.kind == "A":
         there.append(_There(step.texts or {}, step))
         return count + 1, crowded or count > 0

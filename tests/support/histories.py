@@ -25,6 +25,7 @@ from support.oracle import (
     Row,
     Statement,
     Transaction,
+    Truncate,
     Update,
     apply_deferred,
     apply_to_source,
@@ -45,6 +46,7 @@ NUMBERS = [pytest.param(number, marks=[pytest.mark.release] if number else []) f
 START_US = 1_772_359_199_990_000
 # Mostly inside one tick of 10 ms, where the sequence's time part says nothing.
 _STEPS_US = (0, 1, 40, 900, 2_000, 10_000, 70_000)
+_SECOND_US, _TICK_US = 1_000_000, 10_000
 _STEPS_BACK_US = (-1, -3_000, -25_000)
 
 
@@ -63,6 +65,7 @@ class World:
         runs: how often the job runs while files arrive.
         max_files: bound of one batch.
         profile: whose habits the files have.
+        truncates: the run with which the operator reports that all tables were truncated -> when that was, in microseconds since 1970 UTC.
     """
 
     seed: int
@@ -75,6 +78,7 @@ class World:
     max_files: int
     profile: Profile = Profile.POSTGRES
     uploads: Mapping[int, int] = attrs.field(factory=dict)
+    truncates: Mapping[int, int] = attrs.field(factory=dict)
 
     def expected(self, kind: TableKind) -> dict[Key, Row]:
         """The oracle's silver table."""
@@ -121,8 +125,8 @@ class World:
         mine = {kind.key(history, index) for index in range(KEYS)}
 
         def touches(statement: Statement) -> bool:
-            if statement.table != kind.name:
-                return False
+            if statement.table != kind.name or isinstance(statement, Truncate):
+                return statement.table == kind.name
             key = kind.cleaning.key_of(statement.row) if isinstance(statement, Insert) else statement.key
             return key in mine
 
@@ -158,11 +162,21 @@ class Author:
         self._live: dict[tuple[str, int], dict[Key, Row]] = {}
         self._place, self._count = 0, 1
 
-    def transactions(self, count: int) -> list[Transaction]:
-        """So many transactions, most of them inside one tick with their neighbours; now and then the clock goes back."""
+    def transactions(self, count: int, truncates: int = 0) -> list[Transaction]:
+        """So many transactions, most of them inside one tick with their neighbours; now and then the clock goes back.
+
+        Some of them are truncates of all tables, in a second that no other transaction shares.
+        """
         made, now = [], START_US
         self._count = count
+        truncated = {self._rng.randrange(count) for _ in range(truncates)}
         for self._place in range(count):
+            if self._place in truncated:
+                now += _SECOND_US
+                made.append(Transaction(now // _TICK_US * _TICK_US, tuple(Truncate(kind.name) for kind in self._kinds)))
+                self._live.clear()
+                now += _SECOND_US
+                continue
             now += self._rng.choice(_STEPS_US if self._rng.random() < 0.97 else _STEPS_BACK_US)
             statements: list[Statement] = []
             for _ in range(self._rng.choice((1, 1, 2))):
@@ -242,6 +256,7 @@ def make_world(
     seed: int = 0,
     by_file: bool = False,
     whole_seconds: bool = False,
+    truncates: int = 0,
 ) -> World:
     """Invent histories, write them as files and choose how the files arrive.
 
@@ -258,9 +273,10 @@ def make_world(
         seed: for messages.
         by_file: files have neither commit time nor sequence, so whatever is written again is written to the end of the stream.
         whole_seconds: the source is a MySQL, whose commit times are whole seconds.
+        truncates: all tables are truncated so often at most, and each truncate is reported before one of the runs, in order.
     """
     author = Author(rng, kinds, histories, keys)
-    committed = author.transactions(transactions)
+    committed = author.transactions(transactions, truncates)
     if whole_seconds:
         committed = [attrs.evolve(one, commit_us=one.commit_us // 1_000_000 * 1_000_000) for one in committed]
     plans, files, profile = write_files(
@@ -281,6 +297,8 @@ def make_world(
         # What an update leaves out is taken from what came before it, so such a table's files come once and in order.
         deliveries += arrived if kind.in_order else befallen(rng, list(arrived), count, by_file=by_file)
     begin = first_merged(deliveries)
+    moments = [one.commit_us for one in committed if one.statements and isinstance(one.statements[0], Truncate)]
+    told = sorted(rng.sample(range(count), len(moments))) if moments else []
     return World(
         seed=seed,
         kinds=tuple(kind.begun_with(begin[kind.name]) if kind.name in begin else kind for kind in kinds),
@@ -292,6 +310,7 @@ def make_world(
         runs=count,
         max_files=rng.choice((1, 2, 3, 7, 1_000)) if max_files is None else max_files,
         profile=profile,
+        truncates=dict(zip(told, moments, strict=True)),
     )
 
 

@@ -13,10 +13,12 @@ from decimal import Decimal
 import attrs
 
 from support.histories import World
-from support.oracle import Cleaning, Delete, Insert, Key, Row, Statement, Update, source_rows
+from support.oracle import Cleaning, Delete, Insert, Key, Row, Statement, Truncate, Update, source_rows
 from support.table_kind import TableKind
 
 _EPOCH = dt.datetime(1970, 1, 1)
+EVERY_KEY: Key = ()
+"""The key of a truncate's event, which ends all rows."""
 
 
 @attrs.frozen
@@ -25,7 +27,8 @@ class Event:
 
     Attributes:
         commit_us: when, as microseconds since 1970 UTC; 0 for a loaded row.
-        op: I, U or D; D for the old key of a change of key.
+        op: I, U, D or T (truncate); D for the old key of a change of key.
+        key: silver key, or `EVERY_KEY`.
         row: the silver row from then on, None when there is none.
         half: it is the old key of a change of key, which has no row of its own in a file.
         before: the silver key that a change of key began with; None for other changes, or where it is no key in silver.
@@ -41,7 +44,12 @@ class Event:
     @property
     def at(self) -> dt.datetime:
         """When, as a wall clock in UTC."""
-        return _EPOCH + dt.timedelta(microseconds=self.commit_us)
+        return at_us(self.commit_us)
+
+
+def at_us(moment: int) -> dt.datetime:
+    """Microseconds since 1970 UTC as a wall clock in UTC."""
+    return _EPOCH + dt.timedelta(microseconds=moment)
 
 
 def events(kind: TableKind, world: World) -> Iterator[Event]:
@@ -56,6 +64,8 @@ def mirrored(kind: TableKind, story: Iterable[Event]) -> dict[Key, Row]:
     for event in story:
         if event.row is not None:
             rows[event.key] = event.row
+        elif event.key == EVERY_KEY:
+            rows.clear()
         else:
             rows.pop(event.key, None)
     return rows
@@ -78,6 +88,8 @@ def change_events(kind: TableKind, world: World) -> Iterator[Event]:
 def half_events(cleaning: Cleaning, when: int, statement: Statement) -> Iterator[Event]:
     """The events of one statement committed at ``when``: of a change of key its two halves."""
     match statement:
+        case Truncate():
+            yield Event(when, "T", EVERY_KEY, None)
         case Insert(row=row):
             yield from _put(cleaning, when, "I", row)
         case Delete(key=key):
@@ -113,19 +125,22 @@ def soft_deleted(kind: TableKind, story: Iterable[Event]) -> list[Row]:
     for event in story:
         if event.row is not None:
             rows[event.key] = {**event.row, "_cdc_op": event.op, "_cdc_deleted": False, "_cdc_deleted_at": None}
+        elif event.op == "T":
+            for row in [*rows.values()] if event.key == EVERY_KEY else [rows[event.key]] if event.key in rows else []:
+                row |= {} if row["_cdc_deleted"] else {"_cdc_deleted": True, "_cdc_deleted_at": event.at}
         elif event.key in rows:
             rows[event.key] |= {"_cdc_deleted": True, "_cdc_deleted_at": event.at}
     return list(rows.values())
 
 
 def changelog(kind: TableKind, story: Iterable[Event]) -> list[Row]:
-    """Mode ``append``: every change that the filter lets in, and every delete with its key."""
+    """Mode ``append``: every change that the filter lets in, every delete with its key, and every truncate."""
     cleaning = kind.cleaning
     rows = []
     for event in story:
-        if event.half or (event.row is None and event.op != "D"):
+        if event.half or (event.row is None and event.op not in "DT"):
             continue
-        deleted = dict.fromkeys(cleaning.columns) | dict(zip(cleaning.silver_key, event.key, strict=True))
+        deleted = dict.fromkeys(cleaning.columns) | dict(zip(cleaning.silver_key, event.key, strict=event.key != EVERY_KEY))
         before = None if event.before is None else _json(dict(zip(cleaning.silver_key, event.before, strict=True)))
         rows.append({**(event.row or deleted), "_cdc_op": event.op, "_cdc_committed_at": event.at, "_cdc_key_before": before})
     return rows
@@ -135,6 +150,10 @@ def versions(kind: TableKind, story: Iterable[Event], tracked: Sequence[str] = (
     """Mode ``history``: what each key was, one row after the other, and from when until when."""
     lives: dict[Key, list[Event]] = {}
     for event in story:
+        if event.key == EVERY_KEY:
+            for life in lives.values():
+                life += [event] if life and life[-1].row is not None else []
+            continue
         life = lives.setdefault(event.key, [])
         before = life[-1].row if life else None
         same = event.row is not None and before is not None and bool(tracked) and all(event.row[n] == before[n] for n in tracked)
@@ -179,6 +198,7 @@ class ModeOracle:
         return kind.with_entry({"mode": self.mode, **tracked})
 
 
+MIRROR = ModeOracle("mirror", (), lambda kind, story: [*mirrored(kind, story).values()])
 SOFT_DELETE = ModeOracle("soft_delete", ("_cdc_op", "_cdc_deleted", "_cdc_deleted_at"), soft_deleted)
 APPEND = ModeOracle("append", ("_cdc_op", "_cdc_committed_at", "_cdc_key_before"), changelog)
 _TRACKED = {"order_lines": ("status",)}

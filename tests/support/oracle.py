@@ -60,7 +60,15 @@ class Delete:
     row: Row
 
 
-Statement: TypeAlias = Insert | Update | Delete
+@attrs.frozen
+class Truncate:
+    """The end of all rows of a table, in a transaction of its own. A log has no record of it that DMS would write."""
+
+    table: str
+
+
+RowStatement: TypeAlias = Insert | Update | Delete
+Statement: TypeAlias = RowStatement | Truncate
 
 
 @attrs.frozen
@@ -134,6 +142,8 @@ class SilverTable:
     def apply(self, statement: Statement) -> None:
         """Bring one committed statement to silver."""
         match statement:
+            case Truncate():
+                self.rows.clear()
             case Insert(row=row):
                 self.put(row)
             case Delete(key=key):
@@ -171,6 +181,9 @@ def apply_to_source(rows: dict[Key, Row], statement: Statement, cleaning: Cleani
     Raises:
         ValueError: the source would have refused it (a key that exists already, a row that does not).
     """
+    if isinstance(statement, Truncate):
+        rows.clear()
+        return
     old = None if isinstance(statement, Insert) else statement.key
     new = None if isinstance(statement, Delete) else cleaning.key_of(statement.row)
     if old is not None and old not in rows:
@@ -191,6 +204,9 @@ def apply_deferred(rows: dict[Key, Row], statements: Iterable[Statement], cleani
     """
     there = list(rows.items())
     for statement in statements:
+        if isinstance(statement, Truncate):
+            there.clear()
+            continue
         if not isinstance(statement, Insert):
             before = statement.row if isinstance(statement, Delete) else statement.before
             meant = [one for one in there if one[0] == statement.key and before in (None, one[1])]

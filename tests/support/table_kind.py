@@ -29,6 +29,7 @@ class TableKind:
         other_layouts: what change files have by turns instead of ``layout``: other types of the same columns, which hold the same values.
         first_layout: what silver holds, as Python, by the layout of the file that was merged first; None where that does not matter.
         lifetimes: columns that the source adds and drops under way: from which part of its transactions on, and up to which, it has them.
+        restructured: a task that starts again writes older changes with the columns that the source has by then.
         former_names: names that columns had before, which files have by turns, where files name their columns.
         spellings: values of key columns that are written in several ways.
         deferred: rows may share a key within a transaction.
@@ -49,6 +50,7 @@ class TableKind:
     other_layouts: tuple[TableLayout, ...] = ()
     first_layout: Callable[[TableLayout], Cleaning] | None = None
     lifetimes: Mapping[str, tuple[float, float]] = attrs.field(factory=dict)
+    restructured: bool = False
     former_names: Mapping[str, str] = attrs.field(factory=dict)
     spellings: Mapping[Value, tuple[Value, ...]] = attrs.field(factory=dict)
 
@@ -56,6 +58,11 @@ class TableKind:
         """The columns that the source has at transaction ``place`` of ``count``."""
         gone = {name for name, (begin, end) in self.lifetimes.items() if not begin * count <= place < end * count}
         return frozenset(column.name for column in self.layout.columns) - gone
+
+    @property
+    def forgotten(self) -> frozenset[str]:
+        """Columns whose values are lost where a change is written again after the source has dropped them."""
+        return frozenset(name for name, (_, end) in self.lifetimes.items() if self.restructured and end < 1)
 
     def layout_of(self, file: BronzeFile) -> TableLayout:
         """The columns of a file."""

@@ -7,7 +7,7 @@ from random import Random
 import attrs
 
 from dms_emulator.files import NOT_SUPPLIED, Change, ChangeSequence
-from support.oracle import Delete, Insert, Key, Row, Statement, Transaction, Update, Value, source_rows
+from support.oracle import Delete, Insert, Key, Row, RowStatement, Transaction, Truncate, Update, Value, source_rows
 from support.table_kind import KEYS, TableKind
 from support.task_files import BronzeFile, BronzeRow, is_complete
 
@@ -33,7 +33,7 @@ class _Captured:
     number: int
     transaction: int
     commit_us: int
-    statement: Statement
+    statement: RowStatement
 
 
 def write_files(
@@ -60,13 +60,19 @@ def write_files(
         profile: whose habits the files have; drawn when None.
     """
     once = {kind.name for kind in kinds if kind.only_once}
-    plans = {kind.name: _plan(rng, len(transactions), kind) for kind in kinds}
+    # No load shows what a later truncate ended.
+    truncated = (place for place, transaction in enumerate(transactions) if Truncate(kinds[0].name) in transaction.statements)
+    latest = next(truncated, len(transactions))
+    plans = {kind.name: _plan(rng, len(transactions), latest, kind) for kind in kinds}
     profile = Profile(rng.choice(list(Profile))) if profile is None else profile
     writer = _Writer(rng, {kind.name: kind for kind in kinds}, histories, profile, cut, len(transactions))
     stream = [
         _Captured(number, place, transaction.commit_us, statement)
         for number, (place, transaction, statement) in enumerate(
-            (place, transaction, statement) for place, transaction in enumerate(transactions) for statement in transaction.statements
+            (place, transaction, statement)
+            for place, transaction in enumerate(transactions)
+            for statement in transaction.statements
+            if not isinstance(statement, Truncate)
         )
     ]
     for kind in kinds:
@@ -81,9 +87,9 @@ def write_files(
     return plans, files, profile
 
 
-def _plan(rng: Random, transactions: int, kind: TableKind) -> TablePlan:
+def _plan(rng: Random, transactions: int, latest: int, kind: TableKind) -> TablePlan:
     # Of a column that is gone the oracle's source still knows the values, but no load would show them.
-    latest = int(min((end for _, end in kind.lifetimes.values()), default=1.0) * transactions)
+    latest = min(latest, int(min((end for _, end in kind.lifetimes.values()), default=1.0) * transactions))
     load_at = min(latest, rng.choice((0, rng.randint(0, transactions), rng.randint(0, transactions // 2))))
     overlap = 0 if kind.in_order else rng.choice((0, rng.randint(0, load_at)))
     return TablePlan(load_at, load_at - overlap)
@@ -150,6 +156,8 @@ class _Writer:
         self._closed_ms: dict[str, int] = {}
         self._sequence = ChangeSequence()
         self._transaction = -1
+        # The newest transaction that was read, and the one that was when the task started again.
+        self._newest, self._restarted = -1, -1
         # What a restarted task's counter does is not known but for a new task, where it starts again (design, order).
         self._habit = rng.choice(("reset", "reset", "runs on", "repeats"))
         self._first_given: dict[int, str] = {}
@@ -171,7 +179,7 @@ class _Writer:
         kind = self._kinds[statement.table]
         change = self._change(kind, captured)
         row = BronzeRow(captured.number, self._history(kind, statement.row), change)
-        columns = self._columns_at(kind, captured.transaction)
+        columns = self._columns_at(kind, max(captured.transaction, self._restarted) if kind.restructured else captured.transaction)
         if self._columns.get(kind.name) != columns and kind.name in self._open:
             # Other columns begin another file.
             self._close(kind.name)
@@ -189,6 +197,7 @@ class _Writer:
         """Take note of a change of any table: the sequence's time part belongs to the task, not to a table."""
         if captured.transaction != self._transaction:
             self._transaction = captured.transaction
+            self._newest = max(self._newest, captured.transaction)
             self._sequence.begin(captured.commit_us)
 
     def start_again(self) -> None:
@@ -196,6 +205,7 @@ class _Writer:
         counter = self._sequence.counter
         self._sequence = ChangeSequence() if self._habit == "reset" else ChangeSequence(counter=counter)
         self._transaction = -1
+        self._restarted = self._newest
 
     def copy_some(self, table: str) -> None:
         """Write a few neighbouring files again under later names, if that is a re-emission to its end."""
