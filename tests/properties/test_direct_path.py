@@ -51,6 +51,7 @@ COLUMNS = [
     ("ratio", pa.float64()),
 ]
 KEY, VALUES = ("id", "code"), ("name", "seen", "amount", "ratio")
+_IDS = (*range(10), -(2**63), 7 - 2**63)
 _CODES = ("", "a", "A", "ä", " a", "a" * 40)
 _POOLS: dict[str, tuple[Any, ...]] = {
     "name": (None, "", "x", "xy", "Zoë", "long " * 30),
@@ -61,6 +62,8 @@ _POOLS: dict[str, tuple[Any, ...]] = {
 _ENTRIES: dict[str, dict[str, Any]] = {
     "whole": {},
     "by_value": {"partition_by": ["truncate(1, name)", "bucket(2, amount)"]},
+    # The partition of the lowest numbers overflows.
+    "by_key": {"partition_by": ["truncate(1000, id)"]},
     "by_day": {"partition_by": ["days(seen)", "bucket(2, code)"]},
     "kept": {"mode": "soft_delete"},
     "whole_v3": {"format_version": 3},
@@ -106,7 +109,7 @@ def _changes(rng: random.Random, rows: dict[Row, Row], deleted: dict[Row, Row], 
     left = set[Row]()
     for second in range(rng.choice((1, 10, 50))):
         at = f"2026030110{step + 1:02d}{second:02d}00"
-        key = (rng.randrange(12), rng.choice(_CODES))
+        key = (rng.choice(_IDS), rng.choice(_CODES))
         values = tuple(rng.choice(_POOLS[name]) for name in VALUES)
         if key not in rows:
             if key in left and rng.random() < 0.9:

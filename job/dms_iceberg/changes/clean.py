@@ -7,6 +7,7 @@ that leaves the filter becomes a delete at its position.
 from collections.abc import Iterable, Mapping, Sequence
 
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text, is_json, masked_sql, salt_names, typed_sql
+from dms_iceberg.changes.partition_values import partition_problems
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import OnFail, Table
@@ -83,9 +84,10 @@ def typed_steps(
             given = f"CASE WHEN {quote(column.source)} IS NULL THEN {_absent_sql(column, type_, first)} ELSE {value} END"
         selected.append(f"{given} AS {quote(column.name)}")
         problem = _cast_problem(column, value, type_, source_type, exact=column.name in shape.exact)
-        if problem:
-            decides = column.is_key or column.name.lower() in deciding
-            (problems if decides else value_problems).append(problem)
+        decides = column.is_key or column.name.lower() in deciding
+        (problems if decides else value_problems).extend(
+            [*([problem] if problem else []), *partition_problems(table, column, value, type_)]
+        )
         if column.is_key:
             problems.append(f"WHEN {value} IS NULL THEN {string_literal(_null_key(column, source_type))}")
     shadowed = {column.name.lower() for column in columns}

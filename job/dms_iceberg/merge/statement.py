@@ -15,6 +15,8 @@ _RANGED = ("tinyint", "smallint", "int", "bigint", "string", "date", "timestamp"
 LONGEST_LITERAL = 1_000
 """The most characters of a key that is put into the text of a statement: longer keys could make a list megabytes long."""
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+# The least of Iceberg's type, an int or a long, and above it the widest `truncate`.
+_LEAST_SAFE = {**dict.fromkeys(("tinyint", "smallint", "int"), 0), "bigint": (1 << 31) - (1 << 63)}
 
 
 @attrs.frozen
@@ -27,19 +29,28 @@ class KeyRange:
     high: str | None
 
     def sql(self, prefix: str = "") -> str | None:
-        """The condition on the column, None when its values have no exact literals. ``prefix`` is a table alias with its dot."""
+        """The condition on the column; None when its values have no exact literals, or Iceberg may prune by them wrongly.
+
+        ``prefix`` is a table alias with its dot.
+        """
         if self.low is None or self.high is None:
             return None
-        low, high = _widened(int(self.low), int(self.high), self.type) if self.type in _INTEGER_BITS else (self.low, self.high)
-        ends = _literals([low, high], self.type)
+        found = _widened(int(self.low), int(self.high), self.type) if self.type in _INTEGER_BITS else (self.low, self.high)
+        ends = _literals(found, self.type) if found is not None else None
         return f"{prefix}{quote(self.column)} BETWEEN {ends[0]} AND {ends[1]}" if ends else None
 
 
-def _widened(low: int, high: int, type_: str) -> tuple[str, str]:
-    """Round a range outwards to a coarse grid: Spark compiles literals into code, which the next batch can reuse if they are equal."""
-    bits = _INTEGER_BITS[type_]
+def _widened(low: int, high: int, type_: str) -> tuple[str, str] | None:
+    """Round a range outwards to a coarse grid: Spark compiles literals into code, which the next batch can reuse if they are equal.
+
+    Where a partition is ``truncate(n, column)``, Iceberg (``TruncateUtil``, 1.10 and 1.11) computes that of the lower end, and of rows,
+    with an overflow if it is below the type's least value, and leaves out partitions that have rows of the range. The table may have had
+    any such partition once, so None where that of the widest one would be.
+    """
+    least, most = _LEAST_SAFE[type_], (1 << (_INTEGER_BITS[type_] - 1)) - 1
+    if low < least:
+        return None
     step = 1 << max(0, (high - low).bit_length() - 3)
-    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     return str(max(least, low // step * step)), str(min(most, -(-high // step) * step))
 
 

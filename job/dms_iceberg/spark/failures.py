@@ -53,6 +53,9 @@ _STATUS = re.compile(r"Status Code: (?P<status>\d+)")
 _THROTTLED = re.compile(r"SlowDown|Throttl|TooManyRequests|Rate exceeded|reduce your request rate")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded|File too large")
 _MOST_CHARACTERS = 300
+# A file's path has the values of its partition; so has the message of Iceberg for a number that its partition cannot hold.
+_PARTITION_IN_PATH = re.compile(r"(?P<name>/[^/=\s]+=)[^/\s]+")
+_WITH_A_VALUE = re.compile(r"Cannot write value ")
 
 
 def describe(error: BaseException, *, has_values: bool = False) -> str:
@@ -136,7 +139,7 @@ def _explained(text: str) -> str | None:
     if found is None:
         return None
     name = found["name"].rpartition(".")[2]
-    what = f"{name}: {found['message'][:_MOST_CHARACTERS]}" if found["message"] else name
+    what = f"{name}: {_without_values(found['message'])[:_MOST_CHARACTERS]}" if found["message"] else name
     status = _STATUS.search(text)
     if status is not None and int(status["status"]) < 500 and not _THROTTLED.search(text):
         # The service works, and refuses the request.
@@ -179,4 +182,9 @@ def _of_cause(name: str, message: str, *, shown: bool) -> str:
     if not message:
         return name
     # Spark's own errors without an error class are about jobs and stages. Those of expressions have a class.
-    return f"{name}: {message[:500]}" if shown else f"{name} ({_LEFT_OUT})"
+    is_shown = shown and not _WITH_A_VALUE.match(message)
+    return f"{name}: {_without_values(message)[:500]}" if is_shown else f"{name} ({_LEFT_OUT})"
+
+
+def _without_values(message: str) -> str:
+    return _PARTITION_IN_PATH.sub(r"\g<name>...", message)

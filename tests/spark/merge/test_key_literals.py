@@ -4,6 +4,7 @@ import datetime as dt
 import random
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -171,3 +172,47 @@ def test_keys_at_the_ends_of_their_types_are_pruned_right(lake: Lake) -> None:
     lake.changes("public.t", cdc_name(1), columns, [("D", T1, 61 + n, d, k, None) for n, (d, k, _) in enumerate(rows)], key=("d", "n"))
     lake.run_one(config)
     assert lake.rows("t", "v") == []
+
+
+LEAST = {"int": -(2**31), "long": -(2**63)}
+WIDTHS = {"int": 100_000_000, "long": 100}
+
+
+@pytest.mark.parametrize(("type_", "arrow"), [("int", pa.int32()), ("long", pa.int64())])
+def test_integers_whose_partition_overflows_are_pruned_right(lake: Lake, type_: str, arrow: pa.DataType) -> None:
+    """``truncate(n, column)`` of a value near the least one is a high number for Iceberg, and leaves out partitions of a range."""
+    columns = [("id", arrow), ("n", pa.int32()), ("v", pa.string())]
+    ids = [LEAST[type_] + 7, *range(-IN_LIST_KEYS, IN_LIST_KEYS)]
+    partitions = {"partition_by": [f"truncate({WIDTHS[type_]}, id)"]}
+    tables: dict[str, dict[str, Any]] = {
+        "public.ranged": partitions,
+        "public.composite": {**partitions, "key": ["id", "n"], "write_mode": "copy-on-write"},
+        "public.rewritten": {**partitions, "write_mode": "copy-on-write"},
+        "public.marked": {**partitions, "mode": "soft_delete", "write_mode": "copy-on-write"},
+        "public.versions": {**partitions, "mode": "history"},
+    }
+    sql = f"SELECT id, count(*) AS n, max(v) AS v FROM {lake.namespace}.ranged GROUP BY id"
+    model = {f"gold_{lake.namespace}.m": {"sql": sql, "refresh": "incremental", **partitions}}
+    config = lake.config(tables, gold=model, parallelism=2)
+    for name in tables:
+        lake.load(name, columns, [(id_, 1, "old") for id_ in ids])
+    assert lake.run(config).errors == {}
+    for name, table in tables.items():
+        key = table.get("key", ["id"])
+        changes = [
+            (*(("D", T1) if number % 2 else ("U", T1)), 61 + 4 * number, id_, 1, None if number % 2 else "new", *[None] * len(key))
+            for number, id_ in enumerate(ids)
+        ]
+        lake.changes(name, cdc_name(1), columns, changes, key=key)
+    report = lake.run(config)
+    assert report.errors == {}
+    assert {one.applied for one in report.tables.values()} == {len(ids)}
+    present = {"marked": "NOT _cdc_deleted", "versions": "_is_current"}
+    expected = sorted((id_, "new") for id_ in ids[::2])
+    for name in (one.removeprefix("public.") for one in tables):
+        found = lake.rows(name, f"id, v, {present.get(name, 'true')}")
+        assert sorted((id_, v) for id_, v, is_current in found if is_current) == expected, name
+        versions = {"marked": len(ids), "versions": len(ids) + len(expected)}
+        assert len(found) == versions.get(name, len(expected)), name
+    rows = lake.spark.sql(f"SELECT id, v, n FROM lake.gold_{lake.namespace}.m ORDER BY id").collect()
+    assert [tuple(row) for row in rows] == [(*one, 1) for one in expected]

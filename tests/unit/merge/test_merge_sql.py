@@ -34,7 +34,12 @@ def test_merge_of_a_late_batch_compares_row_by_row() -> None:
     ("type_", "low", "high", "expected"),
     [
         ("bigint", "-5", "7", "t.`k` BETWEEN CAST(-6 AS bigint) AND CAST(8 AS bigint)"),
-        ("int", str(-(2**31)), str(2**31 - 1), "t.`k` BETWEEN CAST(-2147483648 AS int) AND CAST(2147483647 AS int)"),
+        ("int", "0", str(2**31 - 1), "t.`k` BETWEEN CAST(0 AS int) AND CAST(2147483647 AS int)"),
+        ("int", "-1", "7", None),
+        ("smallint", "-1", "7", None),
+        ("smallint", "1", "32767", "t.`k` BETWEEN CAST(0 AS smallint) AND CAST(32767 AS smallint)"),
+        ("bigint", str(-(2**63) + 2**31), "7", f"t.`k` BETWEEN CAST({-(2**63) + 2**31} AS bigint) AND CAST({2**60} AS bigint)"),
+        ("bigint", str(-(2**63) + 2**31 - 1), "7", None),
         ("string", "O'N", "\\z", "t.`k` BETWEEN 'O\\'N' AND '\\\\z'"),
         ("date", "0001-01-01", "9999-12-31", "t.`k` BETWEEN CAST('0001-01-01' AS date) AND CAST('9999-12-31' AS date)"),
         ("decimal(5,2)", "1.00", "2.00", "t.`k` BETWEEN CAST('1.00' AS decimal(5,2)) AND CAST('2.00' AS decimal(5,2))"),

@@ -113,6 +113,20 @@ def test_a_message_that_may_quote_a_value_is_left_out(cause: str, before: str) -
         assert "Spark's own log has it" in told
 
 
+@pytest.mark.parametrize(
+    ("cause", "rest"),
+    [
+        ("java.io.IOException: Mkdirs failed to create s3://b/lake/t/data/city=secret/n=secret (exists=false)", "t/data/city=.../n=..."),
+        ("software.amazon.awssdk.services.s3.model.S3Exception: no room for s3://b/t/data/city=secret/1.parquet", "city=.../1.parquet"),
+        ("java.lang.IllegalArgumentException: Cannot write value as decimal(4,2), too large: secret", "IllegalArgumentException ("),
+    ],
+)
+def test_values_of_partitions_are_left_out(cause: str, rest: str) -> None:
+    told = describe(OfJava(f"An error occurred while calling o1.commit.\n: {cause}\n\tat com.acme.X"))
+    assert "secret" not in told
+    assert rest in told
+
+
 @pytest.mark.parametrize("text", [OF_A_ROW.format("com.acme.lib.ParserException"), SAX])
 def test_the_error_of_a_task_is_not_quoted_by_that_of_its_job(text: str) -> None:
     for error in (PySparkException(text), OfJava(f": org.apache.spark.SparkException: {text}")):
