@@ -14,6 +14,7 @@ from support.oracle import (
     Row,
     Statement,
     Transaction,
+    Truncate,
     Unfit,
     Update,
     expected_silver,
@@ -83,6 +84,7 @@ def _silver(cleaning: Cleaning, *statements: Statement, load_at: int = 0, change
         pytest.param([_insert("null"), _update("null", 1, "b")], {1: "b"}, id="from no key to a key"),
         pytest.param([_insert(1, "bad"), _delete(1)], {}, id="deleting what was never good"),
         pytest.param([_insert("null"), _delete("null")], {}, id="deleting what had no key"),
+        pytest.param([_insert(1), _insert(2), Truncate("t"), _insert(2, "b")], {2: "b"}, id="a truncate ends all rows before it"),
     ],
 )
 def test_mirror(statements: Sequence[Statement], silver: dict[object, object]) -> None:
