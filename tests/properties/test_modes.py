@@ -74,6 +74,7 @@ def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path
     assert not wrong, f"{len(wrong)} keys differ (seed {world.seed})\n" + "\n".join(map(str, wrong[:10]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", NUMBERS)
 def test_changes_written_again_with_other_columns(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int) -> None:
     """A task that starts again after the source has added and dropped columns: what it writes again is no other change, in any mode."""

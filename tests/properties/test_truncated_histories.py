@@ -22,6 +22,7 @@ from support.table_kinds import CODED, CROWDED, DROPPED, FILTERED, JUDGED, KEPT,
 
 _KINDS = ((CROWDED, JUDGED, CHANGING), (SEATS, KEPT, DROPPED), (CROWDED, MOVED, CODED), (SEATS, FILTERED, CHANGING))
 _SHAPE = {"histories": 8, "per_table": 60, "runs": 4, "restarts": 2, "max_files": 1_000, "truncates": 2}
+_SMALL_SHAPE = {**_SHAPE, "histories": 4, "per_table": 20, "runs": 2, "restarts": 1, "truncates": 1}
 _NAMED = tuple(form for form in FORMATS if not form.needs_source_columns and form.quotes)
 # With track_columns a truncate that is reported after later changes is refused.
 _MODES = (SOFT_DELETE, attrs.evolve(HISTORY, tracked={}, expected=versions), APPEND)
@@ -33,15 +34,17 @@ def _kinds(number: int, version: int) -> tuple[TableKind, ...]:
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize(
-    ("form", "shape"),
+    ("form", "shape", "step"),
     [
-        pytest.param(FORMATS[0], {**_SHAPE, "histories": 4, "per_table": 25, "runs": 2, "truncates": 1}, id="parquet-small"),
-        *(pytest.param(form, _SHAPE, id=form.name, marks=pytest.mark.long) for form in _NAMED),
+        pytest.param(FORMATS[0], _SMALL_SHAPE, 2, id="parquet-small"),
+        *(pytest.param(form, _SHAPE, 1, id=form.name, marks=pytest.mark.long) for form in _NAMED),
     ],
 )
-def test_a_mirror(spark: SparkSession, warehouse: Path, tmp_path: Path, form: Format, shape: dict[str, int], number: int) -> None:
+def test_a_mirror(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, form: Format, shape: dict[str, int], step: int, number: int
+) -> None:
     place = FORMATS.index(form)
-    world = seeded_world(SEED + 100 * number + 20 + place, _kinds(number + place, number), **shape)
+    world = seeded_world(SEED + 100 * number + 20 + place, _kinds(number + place, number)[::step], **shape)
     merging = Merging(spark, warehouse, tmp_path, world, form)
     merging.run_all()
     _resolve(merging)

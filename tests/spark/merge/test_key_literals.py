@@ -178,7 +178,7 @@ LEAST = {"int": -(2**31), "long": -(2**63)}
 WIDTHS = {"int": 100_000_000, "long": 100}
 
 
-@pytest.mark.parametrize(("type_", "arrow"), [("int", pa.int32()), ("long", pa.int64())])
+@pytest.mark.parametrize(("type_", "arrow"), [("int", pa.int32()), pytest.param("long", pa.int64(), marks=pytest.mark.long)])
 def test_integers_whose_partition_overflows_are_pruned_right(lake: Lake, type_: str, arrow: pa.DataType) -> None:
     """``truncate(n, column)`` of a value near the least one is a high number for Iceberg, and leaves out partitions of a range."""
     columns = [("id", arrow), ("n", pa.int32()), ("v", pa.string())]
