@@ -83,11 +83,10 @@ def typed_steps(
         if sparse and column.source is not None and first.get(column.name.lower()):
             given = f"CASE WHEN {quote(column.source)} IS NULL THEN {_absent_sql(column, type_, first)} ELSE {value} END"
         selected.append(f"{given} AS {quote(column.name)}")
-        problem = _cast_problem(column, value, type_, source_type, exact=column.name in shape.exact)
+        found = [_cast_problem(column, value, type_, source_type, exact=column.name in shape.exact)]
+        found += partition_problems(table, column, value, type_)
         decides = column.is_key or column.name.lower() in deciding
-        (problems if decides else value_problems).extend(
-            [*([problem] if problem else []), *partition_problems(table, column, value, type_)]
-        )
+        (problems if decides else value_problems).extend(filter(None, found))
         if column.is_key:
             problems.append(f"WHEN {value} IS NULL THEN {string_literal(_null_key(column, source_type))}")
     shadowed = {column.name.lower() for column in columns}

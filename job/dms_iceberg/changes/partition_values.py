@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from dms_iceberg.changes.mapping import SilverColumn
-from dms_iceberg.config.model import Table
+from dms_iceberg.changes.mapping import SilverColumn, masked_sql
+from dms_iceberg.config.model import Mask, Mode, Table
 from dms_iceberg.config.partition import PartitionField, parse_partition
 from dms_iceberg.sql.cdc_columns import OP
 from dms_iceberg.sql.quoting import string_literal
@@ -22,26 +22,28 @@ def partition_problems(table: Table, column: SilverColumn, value: str, type_: st
     Args:
         table: the table's configuration.
         column: one of its silver columns.
-        value: SQL of its value.
+        value: SQL of its value, before its mask.
         type_: its type.
     """
-    if column.declared.mask:
-        # A mask makes short texts.
+    if column.declared.mask is Mask.PARTIAL:
+        # The others make short texts.
+        value = masked_sql(column.name, Mask.PARTIAL, None, f"CAST({value} AS string)")
+    elif column.declared.mask is not None:
         return
-    most = LONGEST // max(1, len(table.partition_by))
+    # A delete writes its key only where deletes are rows.
+    guard = "" if column.is_key and table.mode is Mode.APPEND else f"{OP} <> 'D' AND "
     for text in table.partition_by:
         field = parse_partition(text)
         if field.column.casefold() != column.name.casefold():
             continue
-        if (too_low := _too_low_sql(field, value, type_)) is not None:
-            yield _when(column, too_low, f"partition: {column.name} has a value below the lowest partition of {text}")
-        if (too_long := _too_long_sql(field, value, type_, most)) is not None:
-            yield _when(column, too_long, f"partition: {column.name} has a value too long for a partition ({most} bytes in a path at most)")
-
-
-def _when(column: SilverColumn, condition: str, problem: str) -> str:
-    guard = "" if column.is_key else f"{OP} <> 'D' AND "
-    return f"WHEN {guard}{condition} THEN {string_literal(problem)}"
+        most = LONGEST // len(table.partition_by)
+        found = {
+            f"below the lowest partition of {text}": _too_low_sql(field, value, type_),
+            f"too long for a partition ({most} bytes in a path at most)": _too_long_sql(field, value, type_, most),
+        }
+        for what, condition in found.items():
+            if condition is not None:
+                yield f"WHEN {guard}{condition} THEN {string_literal(f'partition: {column.name} has a value {what}')}"
 
 
 def _too_low_sql(field: PartitionField, value: str, type_: str) -> str | None:
@@ -51,9 +53,7 @@ def _too_low_sql(field: PartitionField, value: str, type_: str) -> str | None:
         return None
     precision, scale = digits
     lowest = (10**precision - 1) // field.argument * field.argument
-    shown = str(lowest).rjust(scale + 1, "0")
-    text = f"-{shown[: len(shown) - scale]}.{shown[len(shown) - scale :]}".rstrip(".")
-    return f"{value} < CAST({string_literal(text)} AS {type_})"
+    return f"{value} < CAST('-{lowest}E-{scale}' AS {type_})"
 
 
 def _too_long_sql(field: PartitionField, value: str, type_: str, most: int) -> str | None:

@@ -5,21 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from dms_iceberg.config.model import Config
-from dms_iceberg.silver.quarantine import quarantine_table
 from support.lake import Lake
 from support.text_files import cdc_name
 
 T1 = "20260301100100"
 COLUMNS = [("id", pa.int32()), ("number", pa.decimal128(4, 2)), ("text", pa.string()), ("bytes", pa.binary())]
 LONG = "text" * 200
+MODES = ("mirror", "soft_delete", "history", "append")
 UMLAUTS = "ä" * 117
 """Each has six bytes in a path."""
-
-
-def reasons(lake: Lake, config: Config, table: str) -> list[str]:
-    name = quarantine_table(config, config.tables[f"public.{table}"])
-    return [f"{row.reason}: {row.detail}" for row in lake.spark.table(name).collect()]
 
 
 def test_what_no_partition_can_have_is_quarantined(lake: Lake) -> None:
@@ -40,8 +34,8 @@ def test_what_no_partition_can_have_is_quarantined(lake: Lake) -> None:
     assert {name: one.quarantined for name, one in report.tables.items()} == dict.fromkeys(tables, 1) | {"public.starts": 0}
     assert lake.rows("numbers", "id, number") == [(1, lowest), (3, Decimal("99.99"))]
     assert lake.rows("texts", "id, text") == [(1, "a"), (3, UMLAUTS[:30])]
-    assert reasons(lake, config, "numbers") == ["partition: number has a value below the lowest partition of truncate(7, number)"]
-    assert reasons(lake, config, "texts") == ["partition: text has a value too long for a partition (700 bytes in a path at most)"]
+    assert lake.quarantine("numbers") == [("partition", "number has a value below the lowest partition of truncate(7, number)")]
+    assert lake.quarantine("texts") == [("partition", "text has a value too long for a partition (700 bytes in a path at most)")]
     # An update sets a row aside, and silver keeps its last good version; a delete carries no such value.
     for name, table in tables.items():
         key = table.get("key", ["id"])
@@ -59,4 +53,25 @@ def test_what_no_partition_can_have_is_quarantined(lake: Lake) -> None:
     }
     assert lake.rows("numbers", "id, number") == [(1, lowest)]
     assert lake.rows("texts", "id, text") == [(1, "a")]
-    assert reasons(lake, config, "starts") == ["partition: text has a value too long for a partition (350 bytes in a path at most)"]
+    assert lake.quarantine("starts") == [("partition", "text has a value too long for a partition (350 bytes in a path at most)")]
+
+
+def test_a_delete_of_a_key_that_no_partition_can_have(lake: Lake) -> None:
+    """It needs no partition but in a log, where it is a row. Of masks, one leaves a text as long as it was."""
+    modes = {
+        f"public.{mode}": {"key": ["text"], "mode": mode, "partition_by": ["text"]}
+        for mode in ("mirror", "soft_delete", "history", "append")
+    }
+    masked = {"columns": [{"name": "text", "mask": "partial"}], "partition_by": ["text"]}
+    config = lake.config({**modes, "public.masked": masked}, parallelism=2)
+    number = Decimal("1.00")
+    for name in config.tables:
+        lake.load(name, COLUMNS, [(1, number, "a", None), (2, number, LONG, None)])
+        rows = [("D", T1, 61, 2, None, LONG, None, None), ("U", T1, 65, 1, number, "a", b"x", None)]
+        lake.changes(name, cdc_name(1), COLUMNS, rows, key=("text",) if name in modes else ("id",))
+    report = lake.run(config)
+    assert report.errors == {}
+    quarantined = {name: one.quarantined for name, one in report.tables.items()}
+    assert quarantined == {**dict.fromkeys(modes, 1), "public.append": 2, "public.masked": 1}
+    assert [lake.rows(mode, "DISTINCT id") for mode in MODES] == [[(1,)]] * len(MODES)
+    assert lake.rows("masked", "id, text") == [(1, "*")]
