@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
+from dms_iceberg.bronze.keys import digits_of
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import NO_REQUEST, RunRequest
@@ -134,7 +135,7 @@ class Merging:
             return self._word
         at = min(moments[0] for moments in there.values())
         chosen = frozenset(name for name, moments in there.items() if moments[0] == at)
-        return attrs.evolve(self._word, truncate=chosen, truncated_at=f"{at_us(at):%Y%m%d%H%M%S%f}"[:17])
+        return attrs.evolve(self._word, truncate=chosen, truncated_at=digits_of(at_us(at)))
 
     def _holds_something(self, kind: TableKind) -> bool:
         target = TargetTable(self._spark, self.config.catalog.name, self.config.tables[kind.source].target)

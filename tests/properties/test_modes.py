@@ -6,7 +6,6 @@ filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` loo
 
 from pathlib import Path
 
-import attrs
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,7 +15,6 @@ from support.bronze_writer import FORMATS
 from support.histories import NUMBERS, SEED, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, MIRROR, SOFT_DELETE, ModeOracle, load_events
 from support.reloads import Reloaded, a_year_earlier, with_load_time
-from support.table_kind import TableKind
 from support.table_kinds import CODED, CROWDED, DROPPED, FILTERED, JUDGED, SEATS
 
 HISTORIES = 12
@@ -79,17 +77,13 @@ def test_awkward_keys_and_columns(spark: SparkSession, warehouse: Path, tmp_path
 def test_changes_written_again_with_other_columns(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int) -> None:
     """A task that starts again after the source has added and dropped columns: what it writes again is no other change, in any mode."""
     oracles = (MIRROR, *_SHAPES)
-    kinds = tuple(_named(oracle.of(RESTRUCTURED), f"{RESTRUCTURED.name}_{oracle.mode}") for oracle in oracles)
+    kinds = tuple(oracle.of(RESTRUCTURED).named(f"{RESTRUCTURED.name}_{oracle.mode}") for oracle in oracles)
     world = seeded_world(SEED + 100 * number + 70, kinds, histories=5, per_table=40, runs=3, restarts=4, max_files=1_000)
     merging = Merging(spark, warehouse, tmp_path, world, FORMATS[0])
     merging.run_all()
     for kind, oracle in zip(kinds, oracles, strict=True):
         wrong = merging.row_differences(oracle, kinds=(kind,))
         assert not wrong, f"{len(wrong)} keys differ ({oracle.mode}, seed {world.seed})\n" + "\n".join(map(str, wrong[:10])) + world.story()
-
-
-def _named(kind: TableKind, name: str) -> TableKind:
-    return attrs.evolve(kind, layout=attrs.evolve(kind.layout, name=name), document={**kind.document, "target": f"silver.{name}"})
 
 
 @pytest.mark.parametrize(

@@ -135,12 +135,7 @@ OURS = make_kind(
 
 # --- masked columns that have before-images ----------------------------------------------------------------------
 
-IMAGED = attrs.evolve(
-    MASKED,
-    layout=attrs.evolve(MASKED.layout, name="imaged"),
-    document={**MASKED.document, "target": "silver.imaged"},
-    images=True,
-).renamed({"person": "human", "email": "address"})
+IMAGED = attrs.evolve(MASKED.named("imaged"), images=True).renamed({"person": "human", "email": "address"})
 
 # --- columns that the source adds and drops under way ---------------------------------------------------------------
 
@@ -163,9 +158,4 @@ CHANGING: TableKind = attrs.evolve(
     ),
     lifetimes={"added": (0.3, 1.0), "gone": (0.0, 0.7), "fleeting": (0.4, 0.6)},
 )
-RESTRUCTURED = attrs.evolve(
-    CHANGING,
-    layout=attrs.evolve(CHANGING.layout, name="restructured"),
-    document={**CHANGING.document, "target": "silver.restructured"},
-    restructured=True,
-)
+RESTRUCTURED = attrs.evolve(CHANGING.named("restructured"), restructured=True)

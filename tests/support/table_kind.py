@@ -116,6 +116,10 @@ class TableKind:
         ]
         return attrs.evolve(self.with_entry({"columns": declared}), former_names=former_names)
 
+    def named(self, name: str) -> "TableKind":
+        """The same source under another name."""
+        return attrs.evolve(self.with_entry({"target": f"silver.{name}"}), layout=attrs.evolve(self.layout, name=name))
+
     def with_entry(self, entry: Mapping[str, Any]) -> "TableKind":
         """The same source, with more in its entry of the configuration."""
         return attrs.evolve(self, document={**self.document, **entry})

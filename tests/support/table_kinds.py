@@ -218,11 +218,7 @@ KEPT = make_kind(
     keys=("id",),
     kept=("body",),
 )
-MOVED = attrs.evolve(
-    KEPT,
-    layout=attrs.evolve(KEPT.layout, name="kept_and_moved"),
-    document={**KEPT.document, "target": "silver.kept_and_moved"},
-)
+MOVED = KEPT.named("kept_and_moved")
 KEPT = attrs.evolve(KEPT, moves=False)
 
 # --- keys that two rows have at once within a transaction ----------------------------------------------------------
@@ -250,12 +246,7 @@ CROWDED = make_kind(
     in_order=True,
     filter="name is distinct from 'hidden'",
 )
-SEATS = attrs.evolve(
-    CROWDED,
-    layout=attrs.evolve(CROWDED.layout, name="seats"),
-    document={**CROWDED.document, "target": "silver.seats"},
-    images=False,
-).renamed({"id": "seat", "name": "guest"})
+SEATS = attrs.evolve(CROWDED.named("seats"), images=False).renamed({"id": "seat", "name": "guest"})
 
 ALL_KINDS: tuple[TableKind, ...] = (
     PLAIN,
