@@ -26,6 +26,7 @@ class RunRequest:
         reload_started: 17 digits, when DMS began to load the chosen tables again in place; "" without such a reload.
         truncate: source names of tables that were truncated at the source.
         truncated_at: 17 digits, when they were truncated.
+        confirm_rows: how many rows the operator expects to leave the one table of ``truncate`` or ``load_complete``; None if not stated.
         rebuild: source names of tables to be rebuilt from bronze.
         replay: reasons of the quarantined rows to replay instead of merging files; an empty tuple means all rows, None means no replay.
     """
@@ -35,6 +36,7 @@ class RunRequest:
     truncate: frozenset[str] = frozenset()
     truncated_at: str = ""
     rebuild: frozenset[str] = frozenset()
+    confirm_rows: int | None = None
     replay: tuple[str, ...] | None = None
 
 

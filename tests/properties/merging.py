@@ -183,7 +183,7 @@ class Merging:
         return (
             tuple(frame.dtypes),
             rows,
-            attrs.evolve(progress, replay="", loads=MergedLoads(), recent=tuple((at, b"") for at, _ in progress.recent)),
+            attrs.evolve(progress, replay="", loads=MergedLoads(), load_written="", recent=tuple((at, b"") for at, _ in progress.recent)),
             reasons,
         )
 

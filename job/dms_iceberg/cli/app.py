@@ -16,6 +16,7 @@ from dms_iceberg.cli.maintain import maintain
 from dms_iceberg.cli.options import (
     AsJson,
     ConfigPath,
+    ConfirmRows,
     LoadComplete,
     Rebuild,
     ReloadStarted,
@@ -90,11 +91,12 @@ def run(
     reload_started_at: ReloadStarted = None,
     truncate: Truncate = [],  # noqa: B006 - the same
     truncated_at: TruncatedAt = None,
+    confirm_rows: ConfirmRows = None,
     json_: AsJson = False,
 ) -> None:
     """Merge all new files, once."""
     with Words(quiet=json_) as words:
-        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild, confirm_rows)
         loaded = prepared(config, table, words, request)
         warn_of_salts(loaded, table)
         started = starting_session(loaded, words)
@@ -120,13 +122,14 @@ def plan(
     reload_started_at: ReloadStarted = None,
     truncate: Truncate = [],  # noqa: B006 - the same
     truncated_at: TruncatedAt = None,
+    confirm_rows: ConfirmRows = None,
     rebuild: Rebuild = [],  # noqa: B006 - the same
     sql: Annotated[bool, typer.Option("--sql", help="Also print long SQL statements, such as those that create tables.")] = False,
     json_: AsJson = False,
 ) -> None:
     """Show what a run would do: files, rows, steps, schema changes as SQL, and gold models to refresh. Changes nothing."""
     with Words(quiet=json_) as words:
-        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild)
+        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild, confirm_rows)
         loaded = prepared(config, table, words, request)
         warn_of_order(loaded, words)
         started = starting_session(loaded, words)

@@ -56,6 +56,16 @@ TruncatedAt = Annotated[
     ),
 ]
 
+ConfirmRows = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="So many rows of the one table of --truncate or --load-complete may leave, as plan has shown: required where nothing proves "
+        "a moment or a load.",
+        show_default=False,
+    ),
+]
+
 _WHERE: Final = "the command line"
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
 _MOST_SECONDS: Final = 3_153_600_000.0
@@ -162,13 +172,14 @@ def run_request(
     truncate: Sequence[str],
     truncated_at: str | None,
     rebuild: Sequence[str] = (),
+    confirm_rows: int | None = None,
 ) -> "RunRequest":
     """Return the operator's request, from the options of a run.
 
     Raises:
         ConfigError: a text is not a time with its zone, a time is in the future, or it belongs to no table.
     """
-    from dms_iceberg.bronze.keys import digits_of
+    from dms_iceberg.bronze.keys import digits_of, shown_time
     from dms_iceberg.context import RunRequest
 
     if truncated_at is not None and not truncate:
@@ -179,7 +190,18 @@ def run_request(
     if at > now:
         raise ConfigError([f"--truncated-at {truncated_at!r}: is not over yet, and changes until then would be lost"], _WHERE)
     started = _utc_digits("--reload-started-at", reload_started_at)
-    return RunRequest(frozenset(load_complete), started, frozenset(truncate), at if truncate else "", frozenset(rebuild))
+    if started > now:
+        raise ConfigError(
+            [
+                f"--reload-started-at {reload_started_at!r}: is to come ({shown_time(now)} now), and changes until then would be left out. "
+                "A local time has its own zone, such as +02:00; Z is UTC"
+            ],
+            _WHERE,
+        )
+    if confirm_rows is not None and len({*load_complete, *truncate}) != 1:
+        raise ConfigError(["--confirm-rows: belongs to one table; name one alone with --truncate or --load-complete"], _WHERE)
+    at = at if truncate else ""
+    return RunRequest(frozenset(load_complete), started, frozenset(truncate), at, frozenset(rebuild), confirm_rows)
 
 
 def _utc_digits(option: str, text: str | None) -> str:

@@ -84,7 +84,8 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
         rest = "" if len(report.failed) == len(tables) + len(report.models) else "; the others are not affected"
         yield f"failed: {named(report.failed)}{rest}. Once the cause is gone, run again: nothing is lost"
     if quarantined:
-        yield f"{counted(quarantined, 'row')} went to quarantine; silver keeps the last good version of their keys"
+        but = ", except where a warning above says otherwise" if any(one.lost_versions for one in tables) else ""
+        yield f"{counted(quarantined, 'row')} went to quarantine; silver keeps the last good version of their keys{but}"
     older = list(older_open_rows({one.table: one.older for one in tables}))
     yield from older
     command = "quarantine list" if quarantined or (older and not stopped) else "run" if stopped else "status"

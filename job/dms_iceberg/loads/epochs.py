@@ -17,8 +17,9 @@ import structlog
 from dms_iceberg.bronze.keys import BronzeFile, shown_time
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
-from dms_iceberg.errors import BronzeError
+from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.loads.kept_rows import kept_rows
 from dms_iceberg.loads.load_marker import MARKER_FOLDER
 from dms_iceberg.loads.reload import load_transaction
 from dms_iceberg.progress.pending import FileBatch
@@ -61,11 +62,13 @@ def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
 
     Raises:
         BronzeError: the files belong to an older epoch than the table's content.
+        TargetError: there is no load in this folder that a reload in place could follow.
     """
     config, table, target = here.context.config, here.table, here.target
     epoch = config.bronze.epoch
     head = target.head() if target.exists() else None
     if head is None:
+        _refuse_reload(table, reload_started, f"{table.target} holds nothing yet: move LOAD files of an earlier load out of the folder")
         return BranchState(Progress(epoch=epoch), None)
     progress = target.progress()
     if progress.epoch > epoch:
@@ -74,22 +77,35 @@ def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
             f"already. Its changes are older than the table. Set bronze.uri to the folder of epoch {progress.epoch} or of a later one."
         )
     if progress.epoch < epoch:
+        _refuse_reload(table, reload_started, f"bronze.uri is the folder of load epoch {epoch}, which is being loaded for the first time")
         # No row of an older epoch was merged, so there is no content to protect.
         start = attrs.evolve(progress, epoch=epoch, reload=0, reloaded_at="").start
         return BranchState(start, head.id) if progress.is_empty else _built(target, table, start)
-    start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=reload_started).start
-    if target.head(branch_of(epoch, start.reload)) is not None or reload_started > progress.reloaded_at:
+    # Stated again, the begin of the content's own reload is known already.
+    told = reload_started if reload_started != progress.reloaded_at else ""
+    if told < progress.reloaded_at:
+        since = f"{table.target} has the reload of {shown_time(progress.reloaded_at)} already, which is later"
+        _refuse_reload(table, told, since)
+    start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=told).start
+    if target.head(branch_of(epoch, start.reload)) is not None or told:
         return _built(target, table, start)
     return BranchState(progress, head.id)
 
 
+def _refuse_reload(table: Table, reload_started: str, why: str) -> None:
+    if reload_started:
+        raise TargetError(f"{table.source}: --reload-started-at {shown_time(reload_started)}, but {why}. Leave the option out.")
+
+
 def _built(target: TargetTable, table: Table, start: Progress) -> BranchState:
-    """Return the state of a load's branch; it starts empty if another configuration, or an earlier version, built the branch."""
+    """Return the state of a load's branch; it starts empty if another configuration built it, or it is a reload from another moment."""
     branch = branch_of(start.epoch, start.reload)
     built = target.head(branch)
     if built is None:
         return BranchState(start, None, branch)
     progress = target.progress(branch)
+    if start.reloaded_at not in ("", progress.reloaded_at):
+        return BranchState(start, None, branch)
     if not _is_built_by_configuration(target, table, branch):
         # The start of a reload in place is in the branch's progress: the operator does not state it again.
         return BranchState(progress.start, None, branch)
@@ -103,9 +119,15 @@ def _is_built_by_configuration(target: TargetTable, table: Table, branch: str) -
 
 
 def built_by_other_configuration(table: Table, target: TargetTable, found: BranchState) -> str | None:
-    """Return the warning that a load is built again, because the configuration changed after it began; None if it did not change."""
+    """Return the warning that a load is built again, by another configuration or from another moment; None if it is not."""
     if found.branch is None or found.head is not None or target.head(found.branch) is None:
         return None
+    before = target.progress(found.branch).reloaded_at
+    if found.progress.reloaded_at != before:
+        return (
+            f"{table.source}: the reload that was stated to have begun at {shown_time(before)} is built again from its first file, as it "
+            f"is now stated to have begun at {shown_time(found.progress.reloaded_at)}."
+        )
     return (
         f"{table.source}: what was built of load epoch {found.progress.epoch} was made with another configuration of mode, key, columns, "
         f"filter or rules, so it is built again from its first file. Readers see the old content of {table.target} until it is complete."
@@ -139,8 +161,8 @@ def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads
     return not found.progress.reload
 
 
-def complete(here: TableContext, found: BranchState, planned_on: int | None) -> None:
-    """Publish a complete load as the table's content.
+def complete(here: TableContext, found: BranchState, planned_on: int | None) -> tuple[str, ...]:
+    """Publish a complete load as the table's content; return warnings about rows that left though the load only rejected them.
 
     In a mirror the load replaces the content. In other modes the content stays, and what the load changes is merged into it (`reload`).
 
@@ -158,9 +180,13 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
         target.commit(transaction)
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
     done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]
+    kept = kept_rows(here, found, branch)
+    warnings = kept.warnings(here)
     if table.mode is Mode.MIRROR:
         made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, branch)
         transaction = target.transaction_of_branch(branch, planned_on, made)
+        if (rows := kept.to_copy) is not None:
+            transaction.append(rows, {PROGRESS_KEY: progress.to_json()})
     else:
         transaction = load_transaction(here, found, branch, planned_on)
         target.record_properties(transaction, withheld_by(target, branch))
@@ -170,6 +196,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     target.commit(transaction)
     failpoint("after-switch", table.source)
     _LOG.info("load_complete", table=table.source, run_id=context.run_id, epoch=progress.epoch, reload=progress.reload)
+    return warnings
 
 
 def _seen_by(target: TargetTable, branch: str, found: BranchState) -> Seen:

@@ -16,6 +16,7 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
@@ -63,7 +64,7 @@ def refuse_truncate(table: Table, found: BranchState, pending: Pending, at: str)
             f"{table.source}: --truncated-at {shown_time(at)} is before the truncate of {shown_time(progress.truncated)}, which "
             f"{table.target} has already. What was committed between the two is gone from the source as well."
         )
-    loaded = max([progress.reloaded_at, *(file.modified for file in pending.loads)])
+    loaded = max([progress.reloaded_at, progress.load_written, *(file.modified for file in pending.loads)])
     if at <= loaded:
         raise TargetError(
             f"{table.source}: --truncated-at {shown_time(at)}, but the full load was written until {shown_time(loaded)}: its rows may be "
@@ -96,7 +97,9 @@ def refuse_later_loads(table: Table, progress: Progress, pending: Pending) -> No
     is_applied = at == progress.truncated
     loads = [file for file in pending.files if not file.is_cdc] if is_applied else pending.loads
     later = [file for file in loads if file.modified >= at] if at else []
-    if not later:
+    # Bronze may keep its full load for a while only: the progress knows when it was written.
+    is_gone = not later and not is_applied and progress.load_written >= at
+    if not later and not is_gone:
         return
     first = min([*filter(None, [progress.first]), *(file.order for file in pending.files if file.is_cdc)], default="~")
     if not progress.reload and first < earlier(at, hours=ZONE_HOURS):
@@ -104,7 +107,8 @@ def refuse_later_loads(table: Table, progress: Progress, pending: Pending) -> No
     marker = truncate_key(table_prefix(table.schema_name, table.table_name), at)
     way_out = "" if is_applied else f" If the source table was not truncated at that time, remove {marker} instead."
     raise BronzeError(
-        f"{table.source}: full-load file {later[0].key} was written at {shown_time(later[0].modified)}, after the truncate of "
+        f"{table.source}: full-load file {later[0].key if later else '(no longer in bronze)'} was written at "
+        f"{shown_time(later[0].modified if later else progress.load_written)}, after the truncate of "
         f"{shown_time(at)}, which is {f'applied to {table.target}' if is_applied else f'recorded in bronze ({marker})'}. Its rows may "
         "be from after the truncate, and nothing tells which, so nothing is merged. A LOAD file must be older than the "
         f"truncate, or a change file of the table older than it by {ZONE_HOURS} hours. Let DMS load the table again into a new load "
@@ -142,7 +146,14 @@ def preview_truncate(table: Table, target: TargetTable, found: BranchState, at: 
     goes = goes_sql(mode, load, at)
     if goes is None:
         return None, f"{table.source}: a truncate at {shown_time(at)} would add a row of its own to {table.target}"
-    rows = target.rows().selectExpr("count(1) AS n", f"count_if({goes}) AS gone").collect()[0]
+    effect = truncate_effect(target, found, at)
     return truncate_sql(target.sql_name, mode, load, at), (
-        f"{table.source}: a truncate at {shown_time(at)} would end {rows.gone:,} of the {rows.n:,} rows that {table.target} has now"
+        f"{table.source}: a truncate at {shown_time(at)} would end {effect.leave:,} of the {effect.rows:,} rows that {table.target} has now"
     )
+
+
+def truncate_effect(target: TargetTable, found: BranchState, at: str) -> Effect:
+    """Count how many present rows a truncate ends; the log of mode ``append`` loses none."""
+    goes = goes_sql(mode_of(target.all_columns()), found.progress.load, at) or "false"
+    rows = target.rows().selectExpr("count(1) AS n", f"count_if({goes}) AS gone").collect()[0]
+    return Effect(rows.gone, rows.n - rows.gone)

@@ -71,6 +71,12 @@ class MergedLoads:
             return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
         return fingerprint(file) in self.entries
 
+    def has_version(self, file: BronzeFile) -> bool | None:
+        """Whether exactly this version of a file (key and ETag) is merged; None where there are too many files to know each ETag."""
+        if not self.segments:
+            return fingerprint(file) in self.entries
+        return None if self.has(file) else False
+
     def had(self, key: str, beside: BronzeFile, number: int) -> bool:
         """Whether the LOAD file ``key``, which bronze does not have any more, is merged.
 

@@ -1,6 +1,6 @@
 """Chooses the next batch: pure functions over a listing and a table's progress."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import attrs
@@ -58,6 +58,7 @@ class Pending:
     Attributes:
         files: files that can be merged, in order of processing.
         loads: every LOAD file, merged or not.
+        left: LOAD files that were written before the reload in place began, so they are not read.
         incredible: change files that cannot have been closed at the time in their names.
         truncates: 17 digits each, in order: when the table was truncated since its load, applied or not.
         unread: the first keys, in order, whose names are not those of DMS's files; ``unread_count`` is their number.
@@ -73,6 +74,7 @@ class Pending:
     unread_count: int = 0
     ahead: str = ""
     gaps: Gaps = attrs.field(factory=Gaps)
+    left: Sequence[BronzeFile] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -124,6 +126,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
     """
     changes, loads, incredible, truncates = list[BronzeFile](), list[BronzeFile](), list[BronzeFile](), list[str]()
+    left = list[BronzeFile]()
     unread, unread_count = list[str](), 0
     for file in listing:
         if isinstance(file, Unread):
@@ -134,13 +137,12 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
                 truncates.append(file.at)
         elif not file.is_cdc:
             # After a reload in place, older files are left over from the load before.
-            if file.modified >= progress.reloaded_at:
-                loads.append(file)
+            (loads if file.modified >= progress.reloaded_at else left).append(file)
         elif not progress.has_merged(file):
             (changes if is_credible(file, now) else incredible).append(file)
     ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
     files = new_loads(loads, progress, table) + sorted(changes)
-    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, find_gaps(loads, progress.loads))
+    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, find_gaps(loads, progress.loads), left)
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:

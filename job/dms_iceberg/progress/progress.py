@@ -54,6 +54,7 @@ class Progress:
         recent: (close time, fingerprint) of merged CDC files after ``since``.
         high_water: the highest position ever applied; "" for none.
         loads: the full-load files that are merged.
+        load_written: 17 digits, when the newest of them was written, by the store's clock; "" for none, and where it was not recorded.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows in the content; "" for none.
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
@@ -72,6 +73,7 @@ class Progress:
     recent: tuple[tuple[str, bytes], ...] = ()
     high_water: str = ""
     loads: MergedLoads = attrs.field(factory=MergedLoads)
+    load_written: str = ""
     truncated: str = ""
     replay: str = ""
     first_seen: Mapping[str, str] = attrs.field(factory=dict)
@@ -193,14 +195,15 @@ class Progress:
             since = max(since, recent.pop(0)[0])
             # Files of one millisecond are removed together, because `since` covers all of them.
             recent = [entry for entry in recent if entry[0] > since]
-        merged = self.loads.plus([file for file in files if not file.is_cdc], loads)
+        new_loads = [file for file in files if not file.is_cdc]
         return attrs.evolve(
             self,
             first=self.first if is_cut else min([*filter(None, [self.first]), *(file.order for file in cdc)], default=""),
             frontier=frontier,
             since=since,
             recent=tuple(recent),
-            loads=merged,
+            loads=self.loads.plus(new_loads, loads),
+            load_written=max([self.load_written, *(file.modified for file in new_loads)]),
             pending_since=pending_since,
         )
 
@@ -232,6 +235,7 @@ class Progress:
             "truncated": self.truncated,
             "recent": pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
             "loads": {"entries": pack(sorted(self.loads.entries)), "segments": [attrs.astuple(one) for one in self.loads.segments]},
+            **({"load_written": self.load_written} if self.load_written else {}),
             **({"replay": self.replay} if self.replay else {}),
             **({"first_seen": self.first_seen} if self.first_seen else {}),
             **({"arrivals": attrs.astuple(self.arrivals)} if self.arrivals != NO_ARRIVALS else {}),
@@ -268,6 +272,7 @@ class Progress:
             recent=recent,
             truncated=document.get("truncated", ""),
             loads=MergedLoads(frozenset(unpack(loads["entries"], MARK_BYTES)), tuple(MergedSegment(*one) for one in loads["segments"])),
+            load_written=document.get("load_written", ""),
             replay=document.get("replay", ""),
             first_seen=document.get("first_seen", {}),
             arrivals=Arrivals(*document.get("arrivals", ())),

@@ -47,6 +47,14 @@ class SwitchMode:
 
 
 @attrs.frozen
+class CountRows:
+    """Count which rows leave by the truncate at ``at`` (17 digits), or with the load of ``branch`` where ``at`` is ""; then plan again."""
+
+    branch: BranchState
+    at: str = ""
+
+
+@attrs.frozen
 class ReadFiles:
     """Read the columns of the next batch, from its files or its quarantine records; then plan again with these columns known."""
 
@@ -140,6 +148,7 @@ Action = (
     | DropBranches
     | RestoreBackfills
     | SwitchMode
+    | CountRows
     | ReadFiles
     | EvolveSchema
     | SkipFiles

@@ -55,6 +55,7 @@ class Outcome:
         warnings: for the operator.
         more: whether the table must be planned again.
         waits: whether the table waits for the end of a load.
+        lost_versions: whether rows left with a load that had only rejected them.
     """
 
     statements: tuple[str, ...] = ()
@@ -62,6 +63,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     more: bool = True
     waits: bool = False
+    lost_versions: bool = False
 
 
 def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
@@ -84,6 +86,9 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
             if checks:
                 check_changed(here, state.branch.progress)
             return Outcome(warnings=warnings, more=False)
+        case CompleteLoad(branch, main):
+            warnings = complete(here, branch, main)
+            return Outcome(warnings=warnings, lost_versions=bool(warnings))
         case PublishRebuild(branch, main):
             state.memory.comparisons += 1
             warnings = publish_rebuild(here, branch, main)
@@ -105,8 +110,6 @@ def _content(here: TableContext, state: TableState, action: Action) -> tuple[str
         case DropBranches(names):
             for name in names:
                 here.target.remove_branch(name)
-        case CompleteLoad(branch, main):
-            complete(here, branch, main)
         case ResolveRejected(branch):
             resolve_rejected(here, branch)
         case CreateTable():

@@ -6,12 +6,14 @@ A run executes the action, reads the state again and plans again, until nothing 
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import incomplete_warning, is_complete
+from dms_iceberg.loads.moments import has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
 from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
     CompleteLoad,
+    CountRows,
     CreateTable,
     Done,
     DropBranches,
@@ -77,7 +79,8 @@ def plan(state: TableState, request: RunRequest) -> Action:
 def _preparation(state: TableState, request: RunRequest) -> Action | None:
     """Return what must precede any file: the operator's requests, and changes of the table that the configuration requires."""
     if _is_truncate_first(state, request) and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
-        return RecordTruncate(request.truncated_at)
+        doubt = truncate_doubt(state.table, state.main.progress, request.truncated_at)
+        return _confirmed(state, request, doubt, CountRows(state.main, request.truncated_at)) or RecordTruncate(request.truncated_at)
     if state.renames:
         return RenameColumns(state.renames)
     if state.outdated:
@@ -85,16 +88,34 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
     return RestoreBackfills(state.lost_backfills) if state.lost_backfills else None
 
 
+def _confirmed(state: TableState, request: RunRequest, doubt: str, count: CountRows) -> CountRows | None:
+    """Return the action that counts rows, None if the number is confirmed or need not be."""
+    if not doubt and request.confirm_rows is None:
+        return None
+    if state.effect is None:
+        return count
+    refuse_unconfirmed(state.table, doubt, state.effect, request.confirm_rows)
+    return None
+
+
 def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Action:
     """Return what a load on a branch needs."""
-    doubt = state.marker.doubt(state.branch.progress, state.pending.loads) if state.marker is not None else ""
-    is_confirmed = state.table.source in request.load_complete or (state.marker is not None and not doubt)
-    if is_complete(state.table, state.branch, batch, state.pending.loads, confirmed=is_confirmed):
-        return SwitchMode(state.switch) if state.switch else CompleteLoad(state.branch, state.main.head)
+    table, branch, pending = state.table, state.branch, state.pending
+    marker_doubt = state.marker.doubt(branch.progress, pending.loads) if state.marker is not None else ""
+    is_confirmed = table.source in request.load_complete or (state.marker is not None and not marker_doubt)
+    doubt = load_doubt(table, state.main, branch, pending)
+    if is_complete(table, branch, batch, pending.loads, confirmed=is_confirmed):
+        refuse_ignored_load(table, branch, pending)
+        if state.switch:
+            return SwitchMode(state.switch)
+        if not has_load_file(branch, pending) and state.effect is not None and state.effect.leave == 0:
+            doubt = ""
+        return _confirmed(state, request, doubt, CountRows(branch)) or CompleteLoad(branch, state.main.head)
     if batch is not None and batch.is_load:
         return _batch(state, batch)
-    nothing = [state.no_files.text] if state.no_files is not None and state.branch.head is None else []
-    return Wait((incomplete_warning(state.table, state.branch, doubt), *nothing))
+    nothing = [state.no_files.text] if state.no_files is not None and branch.head is None else []
+    nothing += [f"{table.source}: {doubt} It will need --confirm-rows."] if doubt else []
+    return Wait((incomplete_warning(table, branch, marker_doubt), *nothing))
 
 
 def _batch(state: TableState, batch: FileBatch | RecordBatch) -> Action:

@@ -14,12 +14,14 @@ from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.loads.epochs import completed
+from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.loads.truncate import preview_truncate
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
     CompleteLoad,
+    CountRows,
     CreateTable,
     Done,
     EvolveSchema,
@@ -35,7 +37,7 @@ from dms_iceberg.runs.actions import (
 )
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import TO_COME, after
-from dms_iceberg.runs.read_state import open_batch, read_state
+from dms_iceberg.runs.read_state import count_rows, open_batch, read_state
 from dms_iceberg.runs.request import check_request, tables_with_kept_positions
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
@@ -120,6 +122,12 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
     one.warnings += state.warnings
     while True:
         action = plan(state, context.request)
+        if isinstance(action, CountRows):
+            # Rows that a run would first merge into the load are not there to be counted.
+            effect = Effect(None) if action.branch.head == TO_COME else count_rows(here, action)
+            one.warnings += [f"{here.table.source}: {effect.text(here.table)}"] if not action.at else []
+            state = attrs.evolve(state, effect=effect)
+            continue
         state.memory.truncate_seen = True
         one.steps += [text] if (text := words(action)) is not None else []
         if isinstance(action, Wait | Done):

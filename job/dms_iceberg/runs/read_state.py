@@ -11,11 +11,14 @@ from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration, is_replaced
+from dms_iceberg.loads.epochs import branch_of, branch_state, built_by_other_configuration, is_replaced
+from dms_iceberg.loads.kept_rows import load_effect
 from dms_iceberg.loads.load_marker import read_marker
+from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import left_rebuilds, read_rebuild
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
+from dms_iceberg.loads.truncate import truncate_effect
 from dms_iceberg.progress.change_order import (
     is_tied,
     refuse_local_names,
@@ -26,6 +29,7 @@ from dms_iceberg.progress.change_order import (
 )
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, pending_files
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.runs.actions import CountRows
 from dms_iceberg.runs.plan import is_rebuild_next
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
@@ -191,6 +195,14 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
         warnings = (*named.warnings, *warnings, *foreign)
     return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)
+
+
+def count_rows(here: TableContext, action: CountRows) -> Effect:
+    """Count which rows a truncate or a complete load takes from the content that the table has now."""
+    if action.at:
+        return truncate_effect(here.target, action.branch, action.at)
+    progress = action.branch.progress
+    return load_effect(here, action.branch, branch_of(progress.epoch, progress.reload))
 
 
 def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:

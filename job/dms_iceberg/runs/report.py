@@ -47,6 +47,7 @@ class TableReport:
         older: open rows of the quarantine from before this run; None if they were not counted, and the quarantine has rows from before.
         lost_races: how often another writer committed first, so that the table was planned again.
         stopped: the run was interrupted before everything was merged.
+        lost_versions: rows left with a load that had only rejected the newer version of their keys.
     """
 
     table: str
@@ -63,6 +64,7 @@ class TableReport:
     older: int | None = 0
     lost_races: int = 0
     stopped: bool = False
+    lost_versions: bool = False
 
     def warn(self, *texts: str) -> list[str]:
         """Add warnings, each once; return those that no earlier report had."""

@@ -18,12 +18,12 @@ from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.retry import attempt, on_conflict, planned_again
-from dms_iceberg.runs.actions import DropBranches, ReadFiles
+from dms_iceberg.runs.actions import CountRows, DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
 from dms_iceberg.runs.observer import NO_OBSERVER, RunObserver
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import after
-from dms_iceberg.runs.read_state import open_batch, read_state
+from dms_iceberg.runs.read_state import count_rows, open_batch, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, tables_with_kept_positions
 from dms_iceberg.runs.state import RunMemory
@@ -148,6 +148,7 @@ def step(
     """
     outcome = on_conflict(lambda: _step(here, memory, report, observer))
     report.waits = outcome.waits
+    report.lost_versions = report.lost_versions or outcome.lost_versions
     report.ddl.extend(outcome.statements)
     memory.statements += outcome.statements
     batch = outcome.batch
@@ -167,12 +168,15 @@ def _step(here: TableContext, memory: RunMemory, report: TableReport, observer: 
         state = read_state(here, memory)
         _warn(context, report, *state.warnings)
         action = plan(state, context.request)
-        memory.truncate_seen = True
         if isinstance(action, DropBranches):
             # Only the dropped branch told when a reload in place began, so go on from the predicted state: reading again would lose it.
             apply(here, state, action)
             state = after(state, action)
             action = plan(state, context.request)
+        if isinstance(action, CountRows):
+            state = attrs.evolve(state, effect=count_rows(here, action))
+            action = plan(state, context.request)
+        memory.truncate_seen = True
         observer.doing(here.table.source, under_way(action))
         if not isinstance(action, ReadFiles):
             return apply(here, state, action)

@@ -9,6 +9,7 @@ from dms_iceberg.bronze.keys import BronzeFile, is_time
 from dms_iceberg.config.model import Batch, Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.loads.load_marker import LoadMarker
+from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import NoFiles
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, next_truncate, until
 from dms_iceberg.progress.progress import LookBack
@@ -101,6 +102,7 @@ class TableState:
         unresolved: whether rows of the quarantine must be resolved before the rebuild is published.
         memory: what the run remembers.
         opened: the next batch with its columns, once they are read.
+        effect: which rows the requested truncate or the complete load takes, once they are counted.
         warnings: about all of this, for the operator.
     """
 
@@ -123,6 +125,7 @@ class TableState:
     unresolved: bool = False
     memory: RunMemory = attrs.field(factory=RunMemory)
     opened: OpenedBatch | None = None
+    effect: Effect | None = None
     warnings: tuple[str, ...] = ()
 
     @property

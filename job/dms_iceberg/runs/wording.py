@@ -7,6 +7,7 @@ from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
     CompleteLoad,
+    CountRows,
     CreateTable,
     Done,
     DropBranches,
@@ -42,7 +43,7 @@ def words(action: Action) -> str | None:
             return " and ".join(done)
         case Wait():
             return "wait until the load is complete"
-        case ReadFiles() | Done():
+        case CountRows() | ReadFiles() | Done():
             return None
 
 

@@ -180,9 +180,9 @@ def test_reload_in_place_waits_for_the_operator_all_the_same(lake: Lake) -> None
     lake.enter(1)
     lake.load("public.t", ID_V, OLD)
     mark(lake, "t", epoch=1)
-    merge(lake, "t")
     for path in lake.bronze.rglob("*.*"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
+    merge(lake, "t")
     lake.load("public.t", ID_V, NEW)
     mark(lake, "t", epoch=1)
     config = lake.config({"public.t": {}})

@@ -43,9 +43,9 @@ def epoch_one(lake: Lake, *tables: str) -> None:
     assert [lake.rows(table, "id, v") for table in tables] == [OLD] * len(tables)
 
 
-def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1) -> dict[str, TableReport]:
+def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1, rows: int | None = None) -> dict[str, TableReport]:
     config = lake.config({f"public.{table}": {} for table in tables}, batch={"max_files": files})
-    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete)))
+    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete), confirm_rows=rows))
     for table in report.tables.values():
         for batch in table.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
@@ -106,7 +106,16 @@ def test_idle_and_empty_tables_wait_for_the_operators_word(lake: Lake) -> None:
     assert [len(one.warnings) for one in reports.values()] == [1, 2]
     assert (lake.rows("idle", "id, v"), lake.rows("empty", "id, v")) == (OLD, OLD)
     reports = merge(lake, "idle", "empty", complete=("idle", "empty"))
-    assert [(one.error, one.warnings) for one in reports.values()] == [(None, []), (None, [])]
+    # Nothing proves that the source table is empty, and not that the folder is the wrong one.
+    assert (reports["idle"].error, reports["idle"].warnings) == (None, [])
+    assert "3 of the 3 rows" in str(reports["empty"].error) and "--confirm-rows 3" in str(reports["empty"].error)
+    assert (lake.rows("idle", "id, v"), lake.rows("empty", "id, v")) == ([(9, "new")], OLD)
+    [plan] = preview(lake.spark, lake.config({"public.empty": {}}), request=RunRequest(frozenset({"public.empty"})))
+    assert plan.error == reports["empty"].error
+    wrong = merge(lake, "empty", complete=("empty",), rows=2)["empty"].error
+    assert "--confirm-rows 2, but 3 of the 3 rows" in str(wrong)
+    reports = merge(lake, "empty", complete=("empty",), rows=3)
+    assert [(one.error, one.warnings) for one in reports.values()] == [(None, [])]
     assert (lake.rows("idle", "id, v"), lake.rows("empty", "id, v")) == ([(9, "new")], [])
     lake.changes("public.empty", cdc(2), ID_V, [("I", T2, 61, 5, "e")])
     assert merge(lake, "idle", "empty")["empty"].error is None
@@ -168,10 +177,10 @@ def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: 
     lake.load("public.t", ID_V, [(1, "a"), (2, "b")])
     lake.load("public.t", ID_V, [(7, "left over")], number=2)
     lake.changes("public.t", cdc(1), ID_V, [("U", T1, 61, 1, "A"), ("D", T1, 65, 7, None)])
-    assert merge(lake, "t")["t"].error is None
-    old = [(1, "A"), (2, "b")]
     began = "20260301100200000"
     age(lake, before=began)
+    assert merge(lake, "t")["t"].error is None
+    old = [(1, "A"), (2, "b")]
     # The new load has one file, so the second one of the old load stays in the folder.
     lake.load("public.t", ID_V, [(1, "a2"), (3, "c2")])
     # Written before the reload was over: it may hold changes from before it.
@@ -329,9 +338,9 @@ def test_rows_of_a_load_without_a_mark_are_refused(lake: Lake) -> None:
 def test_a_reload_in_place_that_is_built_anew_still_knows_when_it_began(lake: Lake) -> None:
     lake.load("public.t", ID_V, [(1, "a")])
     lake.load("public.t", ID_V, [(7, "left over")], number=2)
-    lake.run_one(lake.config({"public.t": {}}))
     began = "20260301100200000"
     age(lake, before=began)
+    lake.run_one(lake.config({"public.t": {}}))
     lake.load("public.t", ID_V, [(1, "a2"), (3, "c2")])
     assert run(lake.spark, lake.config({"public.t": {}}), ["public.t"], request=RunRequest(reload_started=began)).failed == []
     config = lake.config({"public.t": {"columns": [{"name": "v", "mask": "redact"}]}})

@@ -11,13 +11,16 @@ from dms_iceberg.config.model import Batch, Table
 from dms_iceberg.context import BatchPlan, BranchState, RunRequest
 from dms_iceberg.errors import BronzeError, DmsIcebergError, TargetError
 from dms_iceberg.loads.load_marker import LoadMarker
+from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import NoFiles
+from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch
 from dms_iceberg.progress.progress import LookBack, Progress
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
     CompleteLoad,
+    CountRows,
     CreateTable,
     Done,
     DropBranches,
@@ -54,7 +57,7 @@ REBUILD = "20260302000000000"
 def file(name: str) -> BronzeFile:
     found = parse_key("public/t/", f"public/t/{name}", 10, f"etag of {name}", "20260301010000000")
     assert found is not None
-    return found
+    return attrs.evolve(found, modified=found.order) if found.is_cdc else found
 
 
 LOAD, LOAD_2 = file("LOAD00000001.parquet"), file("LOAD00000002.parquet")
@@ -121,6 +124,8 @@ NO_FILES = NoFiles("public.t: no files")
 EMPTY = NoFiles("")
 NOTHING, MARKER = RunRequest(), LoadMarker("s3://m", "20260302000000000", 2, 0, "20260301000000000")
 COMPLETE = RunRequest(load_complete=frozenset({"public.t"}))
+CONFIRMED = attrs.evolve(COMPLETE, confirm_rows=3)
+UNKNOWN = attrs.evolve(LOADED, loads=MergedLoads(frozenset({b"8 bytes."})))
 TRUNCATE = RunRequest(truncate=frozenset({"public.t"}), truncated_at=AT)
 REPLAY = RunRequest(replay=())
 REBUILT = RunRequest(rebuild=frozenset({"public.t"}))
@@ -170,7 +175,23 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("a load waits for its first change", {"branch": load(), "pending": pending(loads=(LOAD,))}, NOTHING, Wait),
     ("or for DMS", {"branch": load(), "pending": pending(loads=(LOAD,)), "marker": MARKER}, NOTHING, CompleteLoad),
     ("whose word is not taken of an empty folder", {"branch": load(None), "marker": MARKER}, NOTHING, Wait),
-    ("another mode before a load is the content", {"branch": load(), "switch": SWITCH}, COMPLETE, SwitchMode),
+    ("a load without a LOAD file is counted", {"branch": load(None)}, COMPLETE, CountRows),
+    ("and published once its number is confirmed", {"branch": load(None), "effect": Effect(3)}, CONFIRMED, CompleteLoad),
+    ("or where nothing leaves", {"branch": load(None), "effect": Effect(0)}, COMPLETE, CompleteLoad),
+    ("a number is compared where it need not be given", {"branch": load(), "pending": pending(loads=(LOAD,))}, CONFIRMED, CountRows),
+    ("a truncate of a load of unknown time is counted", {"main": main(UNKNOWN)}, TRUNCATE, CountRows),
+    (
+        "and recorded once its number is confirmed",
+        {"main": main(UNKNOWN), "effect": Effect(3)},
+        attrs.evolve(TRUNCATE, confirm_rows=3),
+        RecordTruncate,
+    ),
+    (
+        "another mode before a load is the content",
+        {"branch": load(), "pending": pending(loads=(LOAD,)), "switch": SWITCH},
+        COMPLETE,
+        SwitchMode,
+    ),
     ("a rebuild reads", {"branch": rebuilt(), "pending": pending(EARLY)}, NOTHING, ReadFiles),
     (
         "a rebuild begins behind the branches of others",
@@ -200,7 +221,7 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
 def test_what_comes_next(given: dict[str, Any], request_: RunRequest, action: type[Action]) -> None:
     found = plan(state(**given), request_)
     assert type(found) is action, found
-    assert (words(found) is None) == (action in (ReadFiles, Done)), "`plan` names all that is done to a table"
+    assert (words(found) is None) == (action in (ReadFiles, CountRows, Done)), "`plan` names all that is done to a table"
     assert plan(state(**given), request_) == found or isinstance(found, MergeBatch | SkipFiles), "planning changes nothing"
 
 
@@ -274,6 +295,12 @@ def test_a_rebuild_is_next_once_a_truncate_is_told(given: dict[str, Any], reques
     assert is_rebuild_next(state(**given), request_) is is_next
 
 
+IGNORED: dict[str, Any] = {
+    "main": main(attrs.evolve(LOADED, loads=MergedLoads().plus([LOAD], [LOAD]))),
+    "branch": load(reload=1),
+    "pending": attrs.evolve(pending(), left=(LOAD,)),
+}
+"""A LOAD file that a reload in place leaves out, as the content's own load had it."""
 REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]] = [
     ("truncate of a load", {"branch": load()}, TRUNCATE, TargetError, "is being loaded again"),
     ("truncate of nothing", FRESH, TRUNCATE, TargetError, "holds nothing yet"),
@@ -282,6 +309,16 @@ REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]
     ("changes without a load", {"branch": load(None), "pending": pending(EARLY)}, NOTHING, BronzeError, "no file of a full load"),
     ("rebuild of nothing", {"branch": rebuilt(None)}, NOTHING, BronzeError, "no file to rebuild sales.t of below s3://b/dms"),
     ("rebuild beside others", {"branch": rebuilt(), "memory": RunMemory(comparisons=MOST_COMPARISONS)}, NOTHING, TargetError, "gave up"),
+    ("a load without a file", {"branch": load(None), "effect": Effect(3)}, COMPLETE, TargetError, "3 of the 3 rows that sales.t has now"),
+    (
+        "another number",
+        {"branch": load(None), "effect": Effect(3, 1)},
+        attrs.evolve(COMPLETE, confirm_rows=4),
+        TargetError,
+        "--confirm-rows 4, but 3 of",
+    ),
+    ("a load to be built", {"branch": load(None), "effect": Effect(None)}, CONFIRMED, TargetError, "is known once the load is built"),
+    ("a reload beside what it ignores", IGNORED, COMPLETE, BronzeError, "would empty sales.t"),
     (
         "complete load in an empty bronze",
         {**FRESH, "no_files": NoFiles("", has_bronze=False)},

@@ -1,0 +1,113 @@
+"""What a load means for the rows that the table has now: which leave, and which stay because the load only rejected their newer version.
+
+A rejected row is at the source, so its key did not vanish: the last good version of the key stays, as with any rejected change. Modes
+that keep what a load lacks merge the load so (`reload`); into the new content of a mirror these rows are copied.
+"""
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import expr
+
+from dms_iceberg.bronze.position import is_load_sql
+from dms_iceberg.config.model import Mode
+from dms_iceberg.context import BranchState
+from dms_iceberg.loads.moments import Effect
+from dms_iceberg.silver.branch_summary import branch_summary
+from dms_iceberg.silver.cleaning import Cleaning
+from dms_iceberg.silver.key import KEY_PROPERTY, key_property, silver_key_of
+from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.withheld import Withheld
+from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
+from dms_iceberg.sql.json_text import json_sql
+
+_TEXT = "_cdc_key_text"
+_PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
+
+
+@attrs.frozen(eq=False)
+class Kept:
+    """Rows of the present content whose keys the load has rejected and does not have otherwise.
+
+    Attributes:
+        rows: they; None where the load has rejected nothing.
+        stay: whether they stay. In a mirror they do not if other declarations made them, as they would show what the present ones change.
+        unreadable: how many rejected rows tell no key, so nobody knows which present rows they are.
+    """
+
+    rows: DataFrame | None = None
+    stay: bool = True
+    unreadable: int = 0
+
+    @property
+    def to_copy(self) -> DataFrame | None:
+        """The rows that stay, None without any."""
+        return self.rows if self.rows is not None and self.stay and not self.rows.isEmpty() else None
+
+    def warnings(self, here: TableContext) -> tuple[str, ...]:
+        """Return what must be said before these rows leave with the switch to the load."""
+        table, head = here.table, here.target.head()
+        before = f"The content before is snapshot {head.id if head else None}."
+        found = []
+        leave = self.rows.count() if self.rows is not None and not self.stay else 0
+        if leave:
+            found.append(
+                f"{table.source}: {leave:,} row{'' if leave == 1 else 's'} of {table.target} left with the load, which rejected the newer "
+                "version of their keys: they were made with another configuration of key, columns, masks, filter or rules, so they "
+                f"could not stay beside the rows of the load. Correct the cause and replay the quarantine. {before}"
+            )
+        if self.unreadable:
+            found.append(
+                f"{table.source}: {self.unreadable:,} row{'' if self.unreadable == 1 else 's'} that the load rejected have no readable "
+                f"key. The rows that {table.target} had of them, if any, left with the load. Correct the cause and replay the "
+                f"quarantine. {before}"
+            )
+        return tuple(found)
+
+
+def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
+    """Return which present rows stay with a load; ``branch`` is that on which it is built."""
+    context, table, target = here.context, here.table, here.target
+    rejected = open_rows(context.spark, context.config, table, found.progress) if found.head is not None else None
+    if rejected is None or table.mode is Mode.APPEND or target.head() is None:
+        return Kept()
+    # A change that was rejected is newer than the load, which has the row of its key.
+    rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
+    unreadable = "key IS NULL OR exists(map_values(from_json(key, 'map<string,string>')), one -> one IS NULL)"
+    names = silver_key_of(table, target.column_types())
+    keys = rejected.where(f"NOT ({unreadable})").selectExpr(f"key AS {_TEXT}").distinct()
+    present = target.rows().where(_PRESENT.get(table.mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
+    loaded = target.rows(branch).where(_PRESENT.get(table.mode, "true")).select(*names)
+    rows = present.join(keys, _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
+    return Kept(rows, table.mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(unreadable).count())
+
+
+def _is_made_alike(here: TableContext, branch: str) -> bool:
+    """Whether the rows of main and of a load have the same key, and were made and withheld in the same way."""
+    table, properties = here.table, here.target.properties()
+    made = Cleaning.of(table).to_properties() | key_property(table, here.target.column_types())
+    built, present = Withheld.from_properties(branch_summary(here.target, branch)), Withheld.from_properties(properties)
+    if built is None or present is None or KEY_PROPERTY not in properties:
+        return False
+    return (
+        made.items() <= properties.items()
+        and built.masks.items() <= present.masks.items()
+        and built.sources.items() <= present.sources.items()
+    )
+
+
+def load_effect(here: TableContext, found: BranchState, branch: str) -> Effect:
+    """Count how many present rows leave with a load, by key; the log of mode ``append`` loses none."""
+    table, target = here.table, here.target
+    present = target.rows().where(_PRESENT.get(table.mode, "true"))
+    rows = present.count()
+    if table.mode is Mode.APPEND:
+        return Effect(0, rows)
+    if found.head is None:
+        return Effect(rows)
+    names = silver_key_of(table, target.column_types())
+    loaded = target.rows(branch).where(_PRESENT.get(table.mode, "true")).select(*names)
+    kept = kept_rows(here, found, branch)
+    stay = kept.rows.count() if kept.rows is not None and kept.stay else 0
+    leave = present.join(loaded, names, "left_anti").count() - stay
+    return Effect(leave, rows - leave)

@@ -1,0 +1,250 @@
+"""Whether a moment or word of the operator agrees with what is known of the table. Pure.
+
+A moment is certain, impossible or doubtful. Impossible ones are refused with the reason. A doubtful one contradicts nothing, but
+nothing proves it either: what it does to the rows is counted, and done once the operator confirms that number (``--confirm-rows``).
+"""
+
+from collections.abc import Sequence
+
+import attrs
+
+from dms_iceberg.bronze.keys import SEGMENT_DIGITS, BronzeFile, earlier, shown_time
+from dms_iceberg.bronze.position import ZONE_MINUTES
+from dms_iceberg.config.model import Table
+from dms_iceberg.config.problems import first_of
+from dms_iceberg.context import BranchState
+from dms_iceberg.errors import BronzeError, TargetError
+from dms_iceberg.progress.merged_loads import MergedLoads
+from dms_iceberg.progress.pending import Pending
+from dms_iceberg.progress.progress import Progress
+
+_OPEN_SECONDS = 120
+"""How long a change file may stay open behind the begin of a reload: CdcMaxBatchInterval is 60 seconds, and two clocks differ."""
+_UPLOAD_SECONDS = 60
+"""How much later than the next file of its folder a LOAD file may be written, as uploads may overlap."""
+_NEW_EPOCH = "let DMS load the table into a folder of its own (load_epoch), which needs no moment"
+
+
+@attrs.frozen
+class Effect:
+    """What a truncate or a load does to the rows that the table has now.
+
+    Attributes:
+        leave: how many of the present rows leave or end; None where only the load, once it is built, tells it.
+        stay: how many do not.
+    """
+
+    leave: int | None
+    stay: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has now."""
+        return (self.leave or 0) + self.stay
+
+    def text(self, table: Table) -> str:
+        """Return the effect as a sentence without its end."""
+        if self.leave is None:
+            return f"how many rows would leave {table.target} is known once the load is built"
+        return f"{self.leave:,} of the {self.rows:,} rows that {table.target} has now would leave, {self.stay:,} would stay"
+
+
+def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int | None) -> None:
+    """Refuse what is doubtful until the operator confirms how many rows leave, and a number that is not the present one.
+
+    Args:
+        table: its configuration.
+        doubt: why it is doubtful, one or more sentences; "" if it is certain.
+        effect: the present effect.
+        confirmed: the number of ``--confirm-rows``; None without it.
+
+    Raises:
+        TargetError: the number is missing or another one.
+    """
+    if effect.leave is not None and effect.leave == confirmed:
+        return
+    if effect.leave is None:
+        raise TargetError(
+            f"{table.source}: {doubt or '--confirm-rows cannot be compared yet.'} {_sentence(effect.text(table))} Run without "
+            "--load-complete, which builds it and changes no row that readers see; then plan with --load-complete shows the number."
+        )
+    if confirmed is None:
+        raise TargetError(
+            f"{table.source}: {doubt} {_sentence(effect.text(table))} Nothing was changed. If that is right, say so: run with "
+            f"--confirm-rows {effect.leave}."
+        )
+    raise TargetError(
+        f"{table.source}: --confirm-rows {confirmed}, but {effect.text(table)}. Nothing was changed. Compare with the source, and "
+        "confirm the present number if it is right."
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def reload_doubt(table: Table, main: Progress, pending: Pending, started: str) -> str:
+    """Return why the begin of a reload in place is doubtful, "" if the files prove it.
+
+    Args:
+        table: its configuration.
+        main: progress of the content that the reload will replace.
+        pending: what is listed for the reload.
+        started: 17 digits, when the reload began, as the operator stated.
+
+    Raises:
+        BronzeError: the files contradict the moment.
+    """
+    _refuse_too_early(table, main, pending, started)
+    _refuse_local_names(table, main, pending)
+    left = [file for file in pending.left if file.modified >= main.reloaded_at]
+    _refuse_too_late(table, main, left, started)
+    nothing = "Bronze has no LOAD file of this reload: the source table is empty, or somebody removed it."
+    doubts = [
+        _either_load(main, [*left, *pending.loads]),
+        _disordered(pending.loads),
+        _early_changes(pending, started),
+        "" if pending.loads or pending.left else nothing,
+    ]
+    return " ".join(filter(None, doubts))
+
+
+def _refuse_too_early(table: Table, main: Progress, pending: Pending, started: str) -> None:
+    if main.load_written and started <= main.load_written:
+        raise BronzeError(
+            f"{table.source}: --reload-started-at {shown_time(started)} is too early: LOAD files of the load before it, which "
+            f"{table.target} has, were written until {shown_time(main.load_written)}. State when DMS began to load the table again, with "
+            f"its zone (Z is UTC). If that is right, {_NEW_EPOCH}."
+        )
+    merged = [file for file in pending.loads if not main.load_written and main.loads.has_version(file)]
+    if merged:
+        raise BronzeError(
+            f"{table.source}: --reload-started-at {shown_time(started)} is too early: {_files(merged)}, written at "
+            f"{shown_time(merged[0].modified)}, was merged in the load before. State a later moment; or {_NEW_EPOCH}."
+        )
+
+
+def _refuse_local_names(table: Table, main: Progress, pending: Pending) -> None:
+    """Refuse where change files have names in another zone than UTC: no moment tells which of them belong to the reload."""
+    ahead = [file for file in pending.files if file.is_cdc and file.modified and earlier(file.order, minutes=ZONE_MINUTES) > file.modified]
+    if ahead or main.named_behind_utc:
+        example = f" (such as {ahead[0].key}, written at {shown_time(ahead[0].modified)})" if ahead else ""
+        raise BronzeError(
+            f"{table.source}: change files have names in a time zone other than UTC{example}, so no moment tells which of them belong to "
+            f"a reload in place. Instead, {_NEW_EPOCH}."
+        )
+
+
+def _refuse_too_late(table: Table, main: Progress, left: Sequence[BronzeFile], started: str) -> None:
+    """Refuse if a LOAD file that would be left out is not one that was merged."""
+    # Beyond some number of files no ETag is known: then the file must not be younger than those that were merged.
+    missed = [
+        file
+        for file in left
+        if main.loads.has_version(file) is False
+        or (main.loads.has_version(file) is None and main.load_written and file.modified > main.load_written)
+    ]
+    if missed:
+        raise BronzeError(
+            f"{table.source}: --reload-started-at {shown_time(started)} is too late: {_files(missed)}, written at "
+            f"{shown_time(min(file.modified for file in missed))}, would be left out, and is not the file that was merged in the load "
+            "before. It belongs to the new load, or it is left over from one that was never merged. State when DMS began to load the "
+            "table again, with its zone (Z is UTC), or move the file out of the table's folder."
+        )
+
+
+def _either_load(main: Progress, files: Sequence[BronzeFile]) -> str:
+    """Say which files may be of either load: those merged in the load before, and written since, or not known one by one."""
+    if main.load_written:
+        either = [file for file in files if main.loads.has_version(file) and file.modified > main.load_written]
+    else:
+        either = [file for file in files if main.loads.has_version(file) is None]
+    if not either:
+        return ""
+    return (
+        f"{_files(either)} may have been merged in the load before: bronze was copied, DMS wrote the same rows again, or the table does "
+        "not know each file. So its time does not prove which load it belongs to."
+    )
+
+
+def _disordered(loads: Sequence[BronzeFile]) -> str:
+    """Say which file was written before one with a lower number: DMS writes the files of a folder one after the other."""
+    newest = dict[str, str]()
+    for file in sorted(loads):
+        segment = file.order[:SEGMENT_DIGITS]
+        if earlier(newest.get(segment, ""), seconds=_UPLOAD_SECONDS) > file.modified:
+            return (
+                f"{file.key} was written at {shown_time(file.modified)}, before LOAD files with lower numbers: it may be left over from "
+                "the load before."
+            )
+        newest[segment] = max(newest.get(segment, ""), file.modified)
+    return ""
+
+
+def _early_changes(pending: Pending, started: str) -> str:
+    first = min((file.modified for file in pending.loads), default="")
+    open_until = earlier(started, seconds=-_OPEN_SECONDS)
+    between = [file for file in pending.files if file.is_cdc and open_until < file.order < first]
+    if not between:
+        return ""
+    return (
+        f"{_files(between)} was closed after --reload-started-at {shown_time(started)}, and before the first LOAD file was written "
+        f"({shown_time(first)}): where it holds changes from before the reload, they would win over the load. If it does, state a later "
+        "moment."
+    )
+
+
+def refuse_ignored_load(table: Table, found: BranchState, pending: Pending) -> None:
+    """Refuse to publish a reload in place without a LOAD file, beside LOAD files that it leaves out.
+
+    Raises:
+        BronzeError: there are such files.
+    """
+    if found.progress.reload and pending.left and not has_load_file(found, pending):
+        raise BronzeError(
+            f"{table.source}: no LOAD file was written since the reload of {shown_time(found.progress.reloaded_at)} began, and "
+            f"{_files(pending.left)} is left out as older, so the reload would empty {table.target}. If the moment is wrong, state it "
+            "again with --reload-started-at. If DMS has yet to write, wait. If the source table was empty when it was loaded, move the "
+            "older LOAD files out of the table's folder first."
+        )
+
+
+def has_load_file(found: BranchState, pending: Pending) -> bool:
+    """Whether a load has any LOAD file, listed or merged."""
+    return bool(pending.loads) or found.progress.loads != MergedLoads()
+
+
+def load_doubt(table: Table, main: BranchState, found: BranchState, pending: Pending) -> str:
+    """Return why it is doubtful that a load is the table's new content, "" if its files prove it.
+
+    Args:
+        table: its configuration.
+        main: the state of the table's content.
+        found: the state of the load's branch.
+        pending: what is listed for the load.
+
+    Raises:
+        BronzeError: the files contradict the moment at which a reload in place began.
+    """
+    if found.progress.reload:
+        return reload_doubt(table, main.progress, pending, found.progress.reloaded_at)
+    if has_load_file(found, pending):
+        return ""
+    return (
+        f"Bronze has no LOAD file of the table in load epoch {found.progress.epoch}: the source table was empty when it was loaded, or "
+        "bronze.uri is not the folder of its load."
+    )
+
+
+def truncate_doubt(table: Table, progress: Progress, at: str) -> str:
+    """Return why the moment of a truncate is doubtful, "" if it is compared with the time of the full load."""
+    if progress.load_written or progress.loads == MergedLoads():
+        return ""
+    return (
+        f"{table.target} does not know when its full load was written, so nothing shows whether its rows are from before "
+        f"--truncated-at {shown_time(at)}."
+    )
+
+
+def _files(files: Sequence[BronzeFile]) -> str:
+    return first_of([file.key for file in files], 1)

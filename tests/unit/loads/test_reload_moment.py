@@ -1,0 +1,207 @@
+"""When a reload in place began, as the operator states it, beside what the files and the table know."""
+
+import itertools
+from collections.abc import Sequence
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, parse_key, time_of
+from dms_iceberg.cli.options import run_request
+from dms_iceberg.config.model import Table
+from dms_iceberg.context import BranchState
+from dms_iceberg.errors import BronzeError, ConfigError, TargetError
+from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, reload_doubt
+from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
+from dms_iceberg.progress.pending import Pending, pending_files
+from dms_iceberg.progress.progress import LookBack, Progress
+
+TABLE = Table(source="public.t", target="s.t", key=("id",))
+NOW = time_of("20260302000000000")
+LOOK_BACK = LookBack(24, NOW)
+
+
+def at(minute: float) -> str:
+    """17 digits, minutes after ten o'clock."""
+    return digits_of(time_of("20260301100000000") + minute * (time_of("20260301100100000") - time_of("20260301100000000")))
+
+
+def load(number: int, minute: float, etag: str = "", folder: str = "") -> BronzeFile:
+    found = parse_key("public/t/", f"public/t/{folder}LOAD{number:08X}.parquet", 1, etag or f"load {number} at {minute}", at(minute))
+    assert found is not None
+    return found
+
+
+def change(minute: float, written: float | None = None) -> BronzeFile:
+    digits = at(minute)
+    name = f"{digits[:8]}-{digits[8:]}.parquet"
+    found = parse_key("public/t/", f"public/t/{name}", 1, name, at(minute if written is None else written))
+    assert found is not None
+    return found
+
+
+OLD = (load(1, 0), load(2, 1))
+MERGED = Progress().after(OLD, LOOK_BACK, OLD)
+NEW = (load(1, 120), load(2, 121))
+LEFT_OVER = (NEW[0], OLD[1])
+
+
+def pending(listing: Sequence[BronzeFile], started: str) -> Pending:
+    return pending_files(listing, attrs.evolve(Progress(), reload=1, reloaded_at=started).start, TABLE.source, NOW)
+
+
+def judged(listing: Sequence[BronzeFile], minute: float, main: Progress = MERGED) -> str:
+    """What is said of a moment: "early" or "late" where it is refused, "" where it is certain, or its doubt."""
+    try:
+        return reload_doubt(TABLE, main, pending(listing, at(minute)), at(minute))
+    except BronzeError as error:
+        return next(word for word in ("early", "late", "zone") if word in str(error))
+
+
+CASES = [
+    ("right", NEW, 119, ""),
+    ("right, and a file is left over from the load before", LEFT_OVER, 119, ""),
+    ("at the very moment of the first file", NEW, 120, ""),
+    ("with a change file that was open then", (*NEW, change(119.5), change(125)), 119, ""),
+    ("before the load before", NEW, -60, "early"),
+    ("while the load before was written", LEFT_OVER, 0.5, "early"),
+    ("when the load before ended", LEFT_OVER, 1, "early"),
+    ("between the new files", NEW, 120.5, "late"),
+    ("after them", NEW, 122, "late"),
+    ("hours later, as a local time written as Z", NEW, 240, "late"),
+    ("hours earlier, with changes in between", (*NEW, change(60), change(122)), 2, "was closed after --reload-started-at"),
+    ("hours earlier, without any change in between", (*NEW, change(122)), 2, ""),
+    ("after a file that the load never merged", (*OLD, load(3, 2), load(4, 121)), 119, "late"),
+    ("no LOAD file is left", (), 119, "Bronze has no LOAD file of this reload"),
+    ("the new load has no file yet", OLD, 119, ""),
+    ("a copy of bronze, written later", (load(1, 130), attrs.evolve(OLD[1], modified=at(130))), 119, "bronze was copied"),
+    ("DMS wrote the same rows again", (load(1, 120), attrs.evolve(OLD[1], modified=at(121))), 119, "DMS wrote the same rows again"),
+    ("written again before the moment", (attrs.evolve(OLD[0], modified=at(100)), load(2, 120)), 119, "bronze was copied"),
+    ("a file that was left over unmerged", (load(1, 120), load(2, 121), load(3, 60)), 50, "before LOAD files with lower numbers"),
+    ("uploads that overlap", (load(1, 120.5), load(2, 120)), 119, ""),
+    ("another segment", (load(1, 120, folder="a/"), load(1, 110, folder="b/")), 100, ""),
+    ("names ahead of UTC", (*NEW, change(300, written=122)), 119, "zone"),
+]
+
+
+@pytest.mark.parametrize(("listing", "minute", "said"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_a_moment_is_certain_or_doubtful_or_refused(listing: Sequence[BronzeFile], minute: float, said: str) -> None:
+    found = judged(listing, minute)
+    assert said in found and bool(found) == bool(said), found
+
+
+def test_names_behind_utc_are_refused() -> None:
+    assert judged(NEW, 119, attrs.evolve(MERGED, named_behind_utc=True)) == "zone"
+
+
+UNRECORDED = attrs.evolve(MERGED, load_written="")
+
+
+@pytest.mark.parametrize(
+    ("listing", "minute", "said"), [(NEW, 119, ""), (LEFT_OVER, 119, ""), (NEW, 122, "late"), (LEFT_OVER, 0.5, "early")]
+)
+def test_a_table_that_did_not_record_when_it_was_loaded_knows_its_files(listing: Sequence[BronzeFile], minute: float, said: str) -> None:
+    assert judged(listing, minute, UNRECORDED) == said
+
+
+MANY = tuple(load(number, number / 100) for number in range(1, LOOK_BACK_FILES + 2))
+SEGMENTED = Progress().after(MANY, LOOK_BACK, MANY)
+
+
+@pytest.mark.parametrize(
+    ("main", "minute", "said"),
+    [
+        (SEGMENTED, 119, ""),
+        (SEGMENTED, 1, "early"),
+        (SEGMENTED, 120.5, "late"),
+        (attrs.evolve(SEGMENTED, load_written=""), 119, "the table does not know each file"),
+    ],
+)
+def test_beyond_the_files_that_are_known_one_by_one(main: Progress, minute: float, said: str) -> None:
+    assert main.loads.segments
+    found = judged((*NEW, *MANY[2:]), minute, main)
+    assert said in found and bool(found) == bool(said), found
+
+
+def test_the_progress_keeps_when_the_load_was_written() -> None:
+    assert MERGED.load_written == at(1)
+    assert Progress.from_json(MERGED.to_json()) == MERGED
+    assert Progress.from_json(Progress().to_json()).load_written == ""
+    assert MERGED.start.load_written == "", "the next load tells its own time"
+    assert MERGED.after([change(5)], LOOK_BACK, OLD).load_written == at(1), "a lifecycle rule may remove the file"
+
+
+minutes = st.integers(3, 300)
+
+
+@given(
+    began=minutes,
+    told=st.integers(-60, 400),
+    new=st.integers(1, 3),
+    left=st.booleans(),
+    changes=st.lists(st.integers(2, 400), max_size=6, unique=True),
+)
+def test_what_is_certain_reads_the_files_of_the_right_moment(began: int, told: int, new: int, left: bool, changes: list[int]) -> None:
+    """The oracle knows when the reload began: a moment is certain only if it reads the same LOAD files, and no change from before."""
+    written = [load(number, began + number) for number in range(1, new + 1)]
+    # While DMS loads a table it writes none of its changes.
+    files = [change(minute) for minute in changes if minute <= began or minute > began + new]
+    listing = [*written, *(OLD[new:] if left else ()), *files]
+    if judged(listing, told):
+        return
+    right, found = pending(listing, at(began)), pending(listing, at(told))
+    assert found.loads == right.loads or not found.loads
+    if found.loads:
+        late = [file for file in right.files if file not in found.files]
+        early = [file for file in found.files if file not in right.files]
+        assert not [file for file in late if file.order > at(began + new)], "a change from after the load is left out"
+        assert not [file for file in early if file.order > at(told + 2)], "a change from before the reload would win"
+
+
+def test_an_empty_reload_is_not_published_beside_files_that_it_ignores() -> None:
+    found = BranchState(Progress(reload=1, reloaded_at=at(119)), None, "b")
+    with pytest.raises(BronzeError, match=r"LOAD00000001\.parquet and 1 more is left out as older"):
+        refuse_ignored_load(TABLE, found, pending(OLD, at(119)))
+    refuse_ignored_load(TABLE, found, pending(LEFT_OVER, at(119)))
+    refuse_ignored_load(TABLE, found, pending((), at(119)))
+    built = BranchState(attrs.evolve(found.progress, loads=MergedLoads().plus([NEW[0]], NEW)), 7, "b")
+    refuse_ignored_load(TABLE, built, pending((OLD[1],), at(119)))
+    assert has_load_file(built, pending((), at(119)))
+
+
+def test_a_new_epoch_is_certain_with_a_file() -> None:
+    main, found = BranchState(MERGED, 1), BranchState(Progress(epoch=1), None, "b")
+    assert load_doubt(TABLE, main, found, pending(NEW, "")) == ""
+    assert "no LOAD file of the table in load epoch 1" in load_doubt(TABLE, main, found, pending((change(5),), ""))
+
+
+@pytest.mark.parametrize("doubt", ["", "Nobody knows."])
+@pytest.mark.parametrize(("leave", "confirmed"), [*itertools.product([None, 0, 2], [None, 0, 2, 3])])
+def test_a_number_is_confirmed_by_itself_alone(doubt: str, leave: int | None, confirmed: int | None) -> None:
+    if leave is not None and leave == confirmed:
+        refuse_unconfirmed(TABLE, doubt, Effect(leave, 1), confirmed)
+        return
+    with pytest.raises(TargetError) as refused:
+        refuse_unconfirmed(TABLE, doubt, Effect(leave, 1), confirmed)
+    said = "known once the load is built" if leave is None else f"{leave} of the {leave + 1} rows"
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((["public.t"], "2026-03-01T10:00:00Z", [], None, [], 3), ""),
+        (([], None, ["public.t"], None, [], 0), ""),
+        (([], "2999-01-01T00:00:00Z", [], None), "is to come"),
+        (([], None, [], None, [], 3), "belongs to one table"),
+        ((["public.t", "public.u"], None, [], None, [], 3), "belongs to one table"),
+    ],
+)
+def test_what_the_command_line_takes(words: tuple[object, ...], says: str) -> None:
+    if not says:
+        assert run_request(*words).confirm_rows == words[5]  # type: ignore[arg-type]
+        return
+    with pytest.raises(ConfigError, match=says):
+        run_request(*words)  # type: ignore[arg-type]
