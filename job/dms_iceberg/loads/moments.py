@@ -18,8 +18,6 @@ from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
 
-_OPEN_SECONDS = 120
-"""How long a change file may stay open behind the begin of a reload: CdcMaxBatchInterval is 60 seconds, and two clocks differ."""
 _UPLOAD_SECONDS = 60
 """How much later than the next file of its folder a LOAD file may be written, as uploads may overlap."""
 _NEW_EPOCH = "let DMS load the table into a folder of its own (load_epoch), which needs no moment"
@@ -183,14 +181,13 @@ def _disordered(loads: Sequence[BronzeFile]) -> str:
 
 def _early_changes(pending: Pending, started: str) -> str:
     first = min((file.modified for file in pending.loads), default="")
-    open_until = earlier(started, seconds=-_OPEN_SECONDS)
-    between = [file for file in pending.files if file.is_cdc and open_until < file.order < first]
+    between = [file for file in pending.files if file.is_cdc and started < file.order < first]
     if not between:
         return ""
     return (
         f"{_files(between)} was closed after --reload-started-at {shown_time(started)}, and before the first LOAD file was written "
-        f"({shown_time(first)}): where it holds changes from before the reload, they would win over the load. If it does, state a later "
-        "moment."
+        f"({shown_time(first)}). Its changes would win over the load, though they may be from before it. If they are, state a later "
+        f"moment: after {shown_time(max(file.order for file in between))}, when that change file was closed, and not after the LOAD file."
     )
 
 

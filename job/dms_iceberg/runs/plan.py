@@ -108,7 +108,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Ac
         refuse_ignored_load(table, branch, pending)
         if state.switch:
             return SwitchMode(state.switch)
-        if not has_load_file(branch, pending) and state.effect is not None and state.effect.leave == 0:
+        if not has_load_file(branch, pending) and state.effect is not None and not state.effect.rows:
             doubt = ""
         return _confirmed(state, request, doubt, CountRows(branch)) or CompleteLoad(branch, state.main.head)
     if batch is not None and batch.is_load:

@@ -177,7 +177,7 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("whose word is not taken of an empty folder", {"branch": load(None), "marker": MARKER}, NOTHING, Wait),
     ("a load without a LOAD file is counted", {"branch": load(None)}, COMPLETE, CountRows),
     ("and published once its number is confirmed", {"branch": load(None), "effect": Effect(3)}, CONFIRMED, CompleteLoad),
-    ("or where nothing leaves", {"branch": load(None), "effect": Effect(0)}, COMPLETE, CompleteLoad),
+    ("or where the table has no row", {"branch": load(None), "effect": Effect(0)}, COMPLETE, CompleteLoad),
     ("a number is compared where it need not be given", {"branch": load(), "pending": pending(loads=(LOAD,))}, CONFIRMED, CountRows),
     ("a truncate of a load of unknown time is counted", {"main": main(UNKNOWN)}, TRUNCATE, CountRows),
     (

@@ -1,0 +1,159 @@
+"""What an operator says of a load or a truncate, beside what bronze does not show any more; and the rows that a load rejects."""
+
+import os
+import signal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.bronze.keys import digits_of, time_of
+from dms_iceberg.context import RunRequest
+from dms_iceberg.loads.epochs import building
+from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.run import run
+from support.crash_process import JobProcess
+from support.lake import Lake
+from support.told_moments import ENTRY, GONE, PRESENT, TOLD, Story, shown
+
+ID_V = [("id", pa.int64()), ("v", pa.int64())]
+RULE = {"rules": [{"name": "small", "expr": "v < 5"}]}
+
+
+def dated(path: Any, at: str) -> None:
+    moment = time_of(at).timestamp()
+    os.utime(path, (moment, moment))
+
+
+def one(lake: Lake, entry: dict[str, Any], **request: Any) -> TableReport:
+    return run(lake.spark, lake.config({"public.t": entry}), ["public.t"], request=RunRequest(**request)).tables["public.t"]
+
+
+@pytest.mark.parametrize(
+    "mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long), pytest.param("append", marks=pytest.mark.long)]
+)
+def test_a_truncate_before_a_load_whose_files_are_gone(lake: Lake, mode: str) -> None:
+    """A lifecycle rule has removed the LOAD file, so the listing does not show when the table was loaded."""
+    path = lake.load("public.t", ID_V, [(1, 1), (2, 2)])
+    dated(path, "20260301100000000")
+    entry = {"mode": mode}
+    lake.run_one(lake.config({"public.t": entry}))
+    before = lake.rows("t", "id")
+    path.unlink()
+    word: dict[str, Any] = {"truncate": frozenset({"public.t"}), "truncated_at": "20260301090000000"}
+    error = one(lake, entry, **word).error
+    assert "the full load was written until 2026-03-01T10:00:00Z" in str(error)
+    assert one(lake, entry, **word, confirm_rows=2).error == error, "what is impossible needs no number"
+    # The object may also have come by another way.
+    marker = lake.path("public.t", "_repair/TRUNCATE-20260301-090000000.json")
+    marker.parent.mkdir(exist_ok=True)
+    marker.write_text("{}")
+    assert "(no longer in bronze) was written at 2026-03-01T10:00:00Z" in str(one(lake, entry).error)
+    assert lake.rows("t", "id") == before
+    marker.unlink()
+    # A number that the operator gives is compared, though this moment is certain.
+    word["truncated_at"] = "20260301110000000"
+    leave = 0 if mode == "append" else 2
+    assert f"--confirm-rows 7, but {leave} of the 2 rows" in str(one(lake, entry, **word, confirm_rows=7).error)
+    assert (one(lake, entry, **word, confirm_rows=leave).error, lake.rows("t", "id") == before) == (None, mode == "soft_delete")
+
+
+def test_a_moment_that_is_stated_again_begins_the_reload_again(lake: Lake) -> None:
+    """The first one is early, and no file shows it: a file that was never merged is taken for one of the new load."""
+    dated(lake.load("public.t", ID_V, [(1, 1), (2, 2)]), "20260301100000000")
+    lake.run_one(lake.config({"public.t": {}}))
+    dated(lake.load("public.t", ID_V, [(7, 7)], number=2), "20260301110000000")
+    dated(lake.load("public.t", ID_V, [(1, 3)]), "20260301120000000")
+    assert "before LOAD files with lower numbers" in one(lake, {}, reload_started="20260301103000000").warnings[-1]
+    assert building(lake.target("t")) == ["0.1"]
+    assert "would be left out, and is not the file" in str(one(lake, {}, reload_started="20260301113000000").error)
+    lake.path("public.t", "LOAD00000002.parquet").unlink()
+    report = one(lake, {}, reload_started="20260301113000000", load_complete=frozenset({"public.t"}))
+    assert report.error is None and "is built again from its first file" in report.warnings[0]
+    assert lake.rows("t", "id, v") == [(1, 3)]
+    # Known already, earlier than what is known, and in a folder that was never loaded.
+    assert one(lake, {}, reload_started="20260301113000000").error is None
+    assert "has the reload of 2026-03-01T11:30:00Z already" in str(one(lake, {}, reload_started="20260301103000000").error)
+    lake.enter(2)
+    dated(lake.load("public.t", ID_V, [(1, 4)]), "20260301130000000")
+    assert "is being loaded for the first time" in str(one(lake, {}, reload_started="20260301123000000").error)
+
+
+def test_a_key_that_the_load_rejects_keeps_its_last_good_version(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V, [(1, 1), (2, 2), (3, 3)])
+    lake.run_one(lake.config({"public.t": RULE}))
+    lake.enter(2)
+    lake.load("public.t", ID_V, [(1, 9), (2, 4), (5, 9)])
+    report = one(lake, RULE, load_complete=frozenset({"public.t"}), confirm_rows=1)
+    assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
+    assert lake.rows("t", "id, v") == [(1, 1), (2, 4)]
+    # Any change of the new load is newer, and so is the rejected row itself once the rule lets it pass.
+    lake.changes("public.t", "20260302-100000000.parquet", ID_V, [("U", "20260302095900", 61, 2, 3)])
+    assert one(lake, RULE).error is None
+    assert replay(lake.spark, lake.config({"public.t": {"rules": [{"name": "small", "expr": "v < 10"}]}})).errors == {}
+    assert lake.rows("t", "id, v") == [(1, 9), (2, 3), (5, 9)]
+
+
+def test_rows_that_another_configuration_made_leave_with_a_warning(lake: Lake) -> None:
+    """A row from before a mask or a filter would show what these hide."""
+    lake.enter(1)
+    lake.load("public.t", ID_V, [(1, 1), (2, 2)])
+    lake.run_one(lake.config({"public.t": RULE}))
+    lake.enter(2)
+    lake.load("public.t", ID_V, [(1, 9), (2, 4)])
+    report = one(lake, {**RULE, "filter": "id < 100"}, load_complete=frozenset({"public.t"}))
+    assert report.error is None and report.lost_versions
+    assert "1 row of " in report.warnings[-1] and "left with the load, which rejected the newer version" in report.warnings[-1]
+    assert lake.rows("t", "id") == [(2,)]
+
+
+def test_rejected_rows_without_a_readable_key_are_told_of(lake: Lake) -> None:
+    lake.enter(1)
+    keyed = [("id", pa.string()), ("v", pa.int64())]
+    entry = {"columns": [{"name": "id", "type": "int"}]}
+    lake.load("public.t", keyed, [("1", 1), ("2", 2)])
+    lake.run_one(lake.config({"public.t": entry}))
+    lake.enter(2)
+    lake.load("public.t", keyed, [("one", 1), ("2", 2)])
+    report = one(lake, entry, load_complete=frozenset({"public.t"}))
+    assert report.error is None and report.lost_versions
+    assert "1 row that the load rejected have no readable key" in report.warnings[-1]
+
+
+@pytest.mark.release
+def test_killed_while_a_reload_in_place_is_built_and_published(lake: Lake) -> None:
+    """In every mode, with a row that it rejects: the operator says the same again, and nothing is lost or doubled."""
+    points = {
+        "read": "after-collapse",
+        "publish": "before-publish",
+        "commit": "after-commit",
+        "before": "before-switch",
+        "after": "after-switch",
+    }
+    old, new = {1: "old 1", 2: "old 2", 3: "old 3"}, {1: "new 1", 2: "bad", 4: "new 4", 5: "new 5"}
+    told = [
+        Story(f"{mode}_{name}", mode, "right", GONE, old, (("U", 1, "seen 1"), ("D", 3, None)), new, (("U", 4, "after 4"), ("D", 5, None)))
+        for mode in PRESENT
+        for name in points
+    ]
+    tables = {f"public.{story.name}": {**ENTRY, "mode": story.mode} for story in told}
+    for story in told:
+        story.load_first(lake)
+    assert lake.run(lake.config(tables)).errors == {}
+    for story in told:
+        story.load_again(lake)
+    kill_at = [f"{points[story.name.rpartition('_')[2]]}@public.{story.name}" for story in told]
+    words = [word for name in tables for word in ("--table", name, "--load-complete", name)]
+    document = lake.document(tables, parallelism=len(told), batch={"max_files": 1})
+    at = f"{TOLD:%Y-%m-%dT%H:%M:%SZ}"
+    with JobProcess(document, lake.folder, kill_at, [*words, "--reload-started-at", at]) as job:
+        assert job.wait() == -signal.SIGKILL, job.text()
+    assert all(shown(lake, story) in (story.before(), story.expected()) or "after" in story.name for story in told)
+    request = RunRequest(load_complete=frozenset(tables), reload_started=digits_of(TOLD))
+    assert run(lake.spark, lake.config(tables), sorted(tables), request=request).errors == {}
+    assert {story.name: shown(lake, story) for story in told} == {story.name: story.expected() for story in told}
+    assert [building(lake.target(story.name)) for story in told] == [[]] * len(told)
+    assert [plan.error for plan in preview(lake.spark, lake.config(tables), sorted(tables), request)] == [None] * len(told)
