@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from dms_iceberg.bronze.keys import digits_of
+from dms_iceberg.bronze.keys import digits_of, earlier
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import NO_REQUEST, RunRequest
@@ -127,6 +127,20 @@ class Merging:
         self.check_books(reports)
         return reports
 
+    def truncate_before_the_load(self) -> None:
+        """Report a truncate from before the loads once bronze has lost their files: it is refused, and nothing is written."""
+        held = {kind.source: self._target(kind) for kind in self.world.kinds if self._holds_something(kind)}
+        written = {name: moment for name, target in held.items() if (moment := target.progress().load_written)}
+        for path in self._folder.root.rglob("*LOAD*"):
+            path.unlink()
+        if not written:
+            return
+        before = self.snapshots()
+        at = earlier(min(written.values()), seconds=self.world.seed % 3 * 3600)
+        report = run(self._spark, self.config, request=RunRequest(truncate=frozenset(written), truncated_at=at))
+        assert set(report.errors) == set(written), (at, written)
+        assert self.snapshots() == before
+
     def _request(self) -> RunRequest:
         """What the operator asks for: also to truncate the tables that have waited longest for it, once they hold something."""
         there = {kind.source: self._truncates[kind.source] for kind in self.world.kinds if self._holds_something(kind)}
@@ -137,8 +151,11 @@ class Merging:
         chosen = frozenset(name for name, moments in there.items() if moments[0] == at)
         return attrs.evolve(self._word, truncate=chosen, truncated_at=digits_of(at_us(at)))
 
+    def _target(self, kind: TableKind) -> TargetTable:
+        return TargetTable(self._spark, self.config.catalog.name, self.config.tables[kind.source].target)
+
     def _holds_something(self, kind: TableKind) -> bool:
-        target = TargetTable(self._spark, self.config.catalog.name, self.config.tables[kind.source].target)
+        target = self._target(kind)
         return target.exists() and target.head() is not None
 
     def check_books(self, reports: Sequence[RunReport]) -> None:

@@ -16,7 +16,7 @@ import structlog
 
 from dms_iceberg.bronze.keys import BronzeFile, shown_time
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import BranchState, RunContext
+from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.kept_rows import kept_rows
@@ -167,14 +167,12 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     In a mirror the load replaces the content. In other modes the content stays, and what the load changes is merged into it (`reload`).
 
     Raises:
-        BronzeError: bronze has no file at all, so the operator's statement is probably a mistake.
         PlanIsStaleError: another writer committed since ``planned_on``, main's head when the reload was found complete.
     """
     context, table, target = here.context, here.table, here.target
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
-        refuse_empty_bronze(context, table)
         transaction = target.transaction(None, branch)
         transaction.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
         target.commit(transaction)
@@ -211,19 +209,6 @@ def _seen_by(target: TargetTable, branch: str, found: BranchState) -> Seen:
 def has_bronze(store: ObjectStore) -> bool:
     """Whether bronze has any object except markers."""
     return any(not one.key.startswith(MARKER_FOLDER) for one in store.list(""))
-
-
-def refuse_empty_bronze(context: RunContext, table: Table) -> None:
-    """Refuse the statement that a load without a file is complete if bronze is empty: it is probably a mistake.
-
-    Raises:
-        BronzeError: bronze is empty.
-    """
-    if not has_bronze(context.store):
-        raise BronzeError(
-            f"{table.source}: --load-complete, but {context.config.bronze.uri} is empty. {table.target} stays as it is. "
-            "Correct bronze.uri, or wait for the first file of any table."
-        )
 
 
 def is_replaced(table: Table, found: BranchState) -> bool:

@@ -15,6 +15,7 @@ from dms_iceberg.loads.moments import Effect
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property, silver_key_of
+from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
@@ -69,17 +70,18 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     """Return which present rows stay with a load; ``branch`` is that on which it is built."""
     context, table, target = here.context, here.table, here.target
     rejected = open_rows(context.spark, context.config, table, found.progress) if found.head is not None else None
-    if rejected is None or table.mode is Mode.APPEND or target.head() is None:
+    mode = mode_of(target.all_columns())
+    if rejected is None or mode is Mode.APPEND or target.head() is None:
         return Kept()
     # A change that was rejected is newer than the load, which has the row of its key.
     rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
     unreadable = "key IS NULL OR exists(map_values(from_json(key, 'map<string,string>')), one -> one IS NULL)"
     names = silver_key_of(table, target.column_types())
     keys = rejected.where(f"NOT ({unreadable})").selectExpr(f"key AS {_TEXT}").distinct()
-    present = target.rows().where(_PRESENT.get(table.mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
-    loaded = target.rows(branch).where(_PRESENT.get(table.mode, "true")).select(*names)
+    present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
+    loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
     rows = present.join(keys, _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
-    return Kept(rows, table.mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(unreadable).count())
+    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(unreadable).count())
 
 
 def _is_made_alike(here: TableContext, branch: str) -> bool:
@@ -99,14 +101,15 @@ def _is_made_alike(here: TableContext, branch: str) -> bool:
 def load_effect(here: TableContext, found: BranchState, branch: str) -> Effect:
     """Count how many present rows leave with a load, by key; the log of mode ``append`` loses none."""
     table, target = here.table, here.target
-    present = target.rows().where(_PRESENT.get(table.mode, "true"))
+    mode = mode_of(target.all_columns())
+    present = target.rows().where(_PRESENT.get(mode, "true"))
     rows = present.count()
-    if table.mode is Mode.APPEND:
+    if mode is Mode.APPEND:
         return Effect(0, rows)
     if found.head is None:
         return Effect(rows)
     names = silver_key_of(table, target.column_types())
-    loaded = target.rows(branch).where(_PRESENT.get(table.mode, "true")).select(*names)
+    loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
     kept = kept_rows(here, found, branch)
     stay = kept.rows.count() if kept.rows is not None and kept.stay else 0
     leave = present.join(loaded, names, "left_anti").count() - stay

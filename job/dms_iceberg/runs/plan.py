@@ -106,6 +106,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Ac
     doubt = load_doubt(table, state.main, branch, pending)
     if is_complete(table, branch, batch, pending.loads, confirmed=is_confirmed):
         refuse_ignored_load(table, branch, pending)
+        _refuse_empty_bronze(state)
         if state.switch:
             return SwitchMode(state.switch)
         if not has_load_file(branch, pending) and state.effect is not None and not state.effect.rows:
@@ -114,7 +115,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Ac
     if batch is not None and batch.is_load:
         return _batch(state, batch)
     nothing = [state.no_files.text] if state.no_files is not None and branch.head is None else []
-    nothing += [f"{table.source}: {doubt} It will need --confirm-rows."] if doubt else []
+    nothing += [f"{table.source}: {doubt} It will need --confirm-rows."] if doubt and has_load_file(branch, pending) else []
     return Wait((incomplete_warning(table, branch, marker_doubt), *nothing))
 
 
@@ -178,15 +179,21 @@ def _idle(state: TableState, request: RunRequest) -> Action:
         return Done(checks=checks)
     # Files without columns do not create a table, but they belong to it.
     is_loaded = nothing is not None and table.source in request.load_complete and state.branch.head is None
-    if is_loaded and nothing is not None and not nothing.has_bronze:
-        raise BronzeError(
-            f"{table.source}: --load-complete, but {state.uri} is empty. {table.target} stays as it is. Correct bronze.uri, or wait "
-            "for the first file of any table."
-        )
+    if is_loaded:
+        _refuse_empty_bronze(state)
     if not state.exists:
         types = declared_types(table)
         return CreateTable(types, is_loaded) if types is not None else Done((untyped(table),), checks)
     return CreateTable(None, is_loaded) if is_loaded else Done(checks=checks)
+
+
+def _refuse_empty_bronze(state: TableState) -> None:
+    """Refuse the word that a load without a file is complete where bronze has no file of any table: it is probably a mistake."""
+    if state.no_files is not None and not state.no_files.has_bronze:
+        raise BronzeError(
+            f"{state.table.source}: --load-complete, but {state.uri} is empty. {state.table.target} stays as it is. Correct bronze.uri, or "
+            "wait for the first file of any table."
+        )
 
 
 def _replay(state: TableState) -> Action:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 
@@ -113,7 +114,9 @@ def test_marker_over_no_file_wipes_nothing(lake: Lake) -> None:
     assert report.error is not None
     assert "is empty" in report.error
     lake.load("public.u", ID_V, NEW)
-    report = run(lake.spark, config, request=RunRequest(load_complete=frozenset({"public.t"}))).tables["public.t"]
+    word = RunRequest(load_complete=frozenset({"public.t"}))
+    assert "--confirm-rows 2" in str(run(lake.spark, config, request=word).tables["public.t"].error)
+    report = run(lake.spark, config, request=attrs.evolve(word, confirm_rows=2)).tables["public.t"]
     assert (report.error, lake.rows("t", "id, v")) == (None, [])
 
 
