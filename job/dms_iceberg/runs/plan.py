@@ -62,6 +62,9 @@ def plan(state: TableState, request: RunRequest) -> Action:
     """
     if request.replay is not None:
         return _replay(state)
+    is_loading = state.branch.branch is not None and not state.is_rebuilding
+    # A moment that the files contradict is refused before what was built of another one is dropped.
+    doubt = load_doubt(state.table, state.main, state.branch, state.pending) if is_loading else ""
     first = _preparation(state, request)
     if first is not None:
         return first
@@ -69,8 +72,8 @@ def plan(state: TableState, request: RunRequest) -> Action:
     if state.truncate is not None and not state.files:
         return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
     batch = next_batch(state.files, state.bounds, state.blocked_files)
-    if state.branch.branch is not None and not state.is_rebuilding:
-        return _load(state, request, batch)
+    if is_loading:
+        return _load(state, request, batch, doubt)
     if batch is not None:
         return _batch(state, batch)
     return _end_of_rebuild(state) if state.is_rebuilding else _idle(state, request)
@@ -98,12 +101,11 @@ def _confirmed(state: TableState, request: RunRequest, doubt: str, count: CountR
     return None
 
 
-def _load(state: TableState, request: RunRequest, batch: FileBatch | None) -> Action:
-    """Return what a load on a branch needs."""
+def _load(state: TableState, request: RunRequest, batch: FileBatch | None, doubt: str) -> Action:
+    """Return what a load on a branch needs; ``doubt``: why nothing proves that it is the new content."""
     table, branch, pending = state.table, state.branch, state.pending
     marker_doubt = state.marker.doubt(branch.progress, pending.loads) if state.marker is not None else ""
     is_confirmed = table.source in request.load_complete or (state.marker is not None and not marker_doubt)
-    doubt = load_doubt(table, state.main, branch, pending)
     if is_complete(table, branch, batch, pending.loads, confirmed=is_confirmed):
         refuse_ignored_load(table, branch, pending)
         _refuse_empty_bronze(state)
