@@ -74,6 +74,8 @@ def test_a_run_ends_with_a_verdict_and_the_next_command() -> None:
         "1 row went to quarantine; silver keeps the last good version of their keys",
         "next: dms-iceberg quarantine list shop.json",
     ]
+    left = told(table("a", batch(), lost_versions=True))[1]
+    assert left == "1 row went to quarantine; silver keeps the last good version of their keys, except where a warning above says otherwise"
     assert told(table("a", waits=True))[1] == "waits until its load is complete, as status shows: a"
     assert told(table("a", error="a: odd"), table("b", clean))[1].startswith("failed: a; the others are not affected.")
 
