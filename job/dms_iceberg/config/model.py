@@ -10,6 +10,7 @@ import attrs
 
 from dms_iceberg.config.choices import (
     AfterRun,
+    BeforeImage,
     BronzeFormat,
     CatalogType,
     Mask,
@@ -27,6 +28,7 @@ from dms_iceberg.config.field_metadata import HOURS, MOST_HOURS, about
 __all__ = [
     "AfterRun",
     "Batch",
+    "BeforeImage",
     "Bronze",
     "BronzeFormat",
     "Catalog",
@@ -88,6 +90,9 @@ class Change:
     )
     before_image_prefix: str | None = attrs.field(default="BI_", metadata=about("Prefix of before-image columns; null: none."))
     before_image_suffix: str | None = attrs.field(default=None, metadata=about("Suffix of before-image columns; null: none."))
+    before_image: BeforeImage = attrs.field(
+        default=BeforeImage.REQUIRED, metadata=about("CSV without a header: whether each file has before-images, or some files have none.")
+    )
     load_without_op: bool = attrs.field(default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts."))
 
     @property
