@@ -66,8 +66,9 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
         if not wrong:
             _refuse_header(file, columns, records[0], root)
             return columns
+    problem = _what_is_wrong(width, columns, wrong, bronze, table)
     raise BronzeError(
-        f"{join(root, file.key)}: {_what_is_wrong(width, columns, wrong, bronze, table)} Without a header the place is all that tells a column, so "
+        f"{join(root, file.key)}: {problem} Without a header the place is all that tells a column, so "
         f"nothing is guessed. In the first {len(alike)} rows of that width columns hold: {_shapes_text(alike, bronze)}. "
         f"{_advice(columns, alike, file, bronze, table)}"
     )
@@ -125,9 +126,9 @@ def _advice(columns: Sequence[FileColumn], records: Sequence[Record], file: Bron
     later = " and ".join(image_readings(records, bronze, table, is_cdc=file.is_cdc))
     switched = f"If the task has before-images in some files and none in others, set {later}. " if later else ""
     return (
-        f'{unwritten}{switched}If a source column was added or dropped, bring tables."{table.source}".source_columns up to date; files from before '
-        "need the old ones (merge them first, with batch.max_files 1, or load the table into a new epoch). Or let DMS write headers "
-        "(AddColumnName) or Parquet."
+        f'{unwritten}{switched}If a source column was added or dropped, bring tables."{table.source}".source_columns up to date; files '
+        "from before need the old ones (merge them first, with batch.max_files 1, or load the table into a new epoch). Or let DMS write "
+        "headers (AddColumnName) or Parquet."
     )
 
 

@@ -66,8 +66,8 @@ def _check_optional_images(change: Change, problems: Problems) -> None:
     if change.sequence_column is None:
         problems.add(
             path,
-            "'optional' needs bronze.change.sequence_column: only the place of the sequence shows whether a file without a header lacks its "
-            "before-images or source columns. Without a sequence, load the table into a new epoch, with a header (AddColumnName) or Parquet",
+            "'optional' needs bronze.change.sequence_column: without a header only the place of the sequence shows whether a file lacks "
+            "before-images or source columns. Load the table into a new epoch instead, with a header (AddColumnName) or as Parquet",
         )
 
 

@@ -96,4 +96,4 @@ def disagreements(table: TableFinding, bronze: Bronze) -> Iterator[str]:
         yield f"its before-images begin or end otherwise than those of most tables. {OWN_DOCUMENT}"
     is_named = affix == Affix() or change.before_image is BeforeImage.OPTIONAL or bronze.format is not BronzeFormat.CSV or bronze.csv.header
     if not is_named and lacks_images(table):
-        yield f"some of its files have no before-images, which those of most tables have, and they have no header to show it. {OWN_DOCUMENT}"
+        yield f"some of its files have no before-images, unlike those of most tables, and no header shows which. {OWN_DOCUMENT}"

@@ -34,7 +34,9 @@ class FoundImages:
     @property
     def names(self) -> frozenset[str]:
         """The before-images' own names."""
-        return frozenset(f"{self.affix.prefix}{base}{self.affix.suffix}" for base in self.columns) if self.affix is not None else frozenset()
+        return (
+            frozenset(f"{self.affix.prefix}{base}{self.affix.suffix}" for base in self.columns) if self.affix is not None else frozenset()
+        )
 
 
 def find_images(samples: Samples, roles: Roles, own: Collection[str] = (), *, complete: bool = False) -> FoundImages:

@@ -87,7 +87,9 @@ def test_before_images_that_may_be_absent_are_there_or_not_by_whole_files(tmp_pa
     [
         pytest.param([f"U,{TIME},1,{SEQUENCE},0/16,1"], CDC, "dms_change_seq of public.t cannot be", id="a column dropped, and images"),
         pytest.param([f"U,{TIME},1,a,new,{SEQUENCE},0/16"], CDC, "dms_change_seq, dms_stream_position of public.t", id="a column added"),
-        pytest.param([f"U,{TIME},1,a,new,{SEQUENCE},0/16,2"], CDC, "dms_change_seq, dms_stream_position of", id="a column added, and images"),
+        pytest.param(
+            [f"U,{TIME},1,a,new,{SEQUENCE},0/16,2"], CDC, "dms_change_seq, dms_stream_position of", id="a column added, and images"
+        ),
         pytest.param([f"I,{TIME},1,{SEQUENCE},0/16"], CDC, "5 columns, but the document names 7", id="a column dropped"),
         pytest.param([f"I,{TIME},1,a,b,c,,,"], LOAD, "9 columns, but the document names 7", id="two columns added"),
         pytest.param([f"I,{TIME},1,a,new,,"], LOAD, "dms_change_seq of public.t cannot be", id="a column added to a load"),
