@@ -35,7 +35,10 @@ _GENERATED = {
     Generated.STORED: "computed by the database, so changes may come without it; compute it with expr",
 }
 _DIVIDED = "has partitions: DDL of partitions suspends the table (AWS: skipTableSuspensionForPartitionDdl)"
-_HIDDEN = "named like a before-image, and so not in silver; rename it, or choose another before_image_prefix"
+_HIDDEN = (
+    "named like a before-image, so it cannot be declared, and without a sequence in the files it is not in silver; rename it, or choose "
+    "another before_image_prefix"
+)
 _MANY = 5
 
 
