@@ -139,6 +139,10 @@ def refuse_undecided(images: Images, example: str, change: Change, table: Table)
     """
     for name, (base, affix) in sorted(images.undecided.items()):
         named = affix.lower == Affix(change.before_image_prefix or "", change.before_image_suffix or "").lower
+        of_key = named and base in {key.lower() for key in table.key}
+        if table.other_columns is OtherColumns.DROP and not of_key:
+            # Whatever it is, silver does not get it.
+            continue
         hides = f" {base!r} is masked or dropped, so no before-image of it may be shown." if base in hidden_columns(table) else ""
         other = "" if named else " with a prefix or suffix that the document does not name"
         declare = f'declare it in tables."{table.source}".columns, as {{"name": "{name}"}}, with a mask if it needs one'
@@ -146,7 +150,7 @@ def refuse_undecided(images: Images, example: str, change: Change, table: Table)
         prefix = "set bronze.change.before_image_prefix to the one that the task writes, or to null if it writes none"
         as_column = f"{prefix if named and base in mentioned_sources(table) else declare}; or leave it out with drop"
         as_image = "leave it out with drop" if named else f"set {_setting([affix])}"
-        if named and base in {key.lower() for key in table.key}:
+        if of_key:
             as_column, as_image = prefix, "have the files written in the order of DMS, in which before-images come last"
         raise BronzeError(
             f"{example}: the column {name!r} of {table.source} may be a column of the source, or the before-image of {base!r}{other} "

@@ -101,6 +101,14 @@ def test_where_nothing_shows_whether_a_name_is_one_of_an_image_it_is_undecided()
     assert find_images(in_file("bi_id"), Change(), table()).undecided == {"bi_id": ("id", prefix)}
 
 
+def test_where_silver_has_declared_columns_only_nothing_but_an_image_of_the_key_is_to_be_decided() -> None:
+    one = table(MASKED, other_columns=OtherColumns.DROP)
+    for names in (["id", "bi_tool"], in_file("email", "bi_email"), in_file("email", "old_email")):
+        refuse_undecided(find_images(names, Change(), one), "f", Change(), one)
+    with pytest.raises(BronzeError):
+        refuse_undecided(find_images(in_file("bi_id"), Change(), one), "f", Change(), one)
+
+
 @pytest.mark.parametrize(
     ("one", "change", "names", "says"),
     [
