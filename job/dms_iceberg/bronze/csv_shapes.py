@@ -203,11 +203,11 @@ def image_readings(records: Sequence[Record], bronze: Bronze, table: Table, *, i
     named = bool(image_settings(change))
     if not change.sequence_column or (named and change.before_image is BeforeImage.OPTIONAL):
         return []
-    prefix = {} if named else {"before_image_prefix": OF_DMS}
-    allowed = attrs.evolve(bronze, change=attrs.evolve(change, before_image=BeforeImage.OPTIONAL, **prefix))
+    prefixed = change if named else attrs.evolve(change, before_image_prefix=OF_DMS)
+    allowed = attrs.evolve(bronze, change=attrs.evolve(prefixed, before_image=BeforeImage.OPTIONAL))
     for columns in possible_columns(allowed, table, is_cdc=is_cdc):
         if len(columns) == len(records[0]) and not any(one.contradicts for one in examine(columns, records, bronze, is_cdc=is_cdc)):
-            texts = [f"bronze.change.before_image_prefix to {OF_DMS!r} (or to the one of the mapping rule)"] if prefix else []
+            texts = [f"bronze.change.before_image_prefix to {OF_DMS!r} (or to the one of the mapping rule)"] if not named else []
             return [*texts, "bronze.change.before_image to 'optional'"]
     return []
 
