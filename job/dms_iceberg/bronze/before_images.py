@@ -13,7 +13,7 @@ import attrs
 from dms_iceberg.bronze.column_places import Place, Places
 from dms_iceberg.bronze.unnamed_images import OF_DMS, Affix, hidden_columns, names_key_images, unnamed_images
 from dms_iceberg.config.former_names import key_in_file
-from dms_iceberg.config.image_names import affixes, declared_sources, imaged, mentioned_sources
+from dms_iceberg.config.image_names import affixes, declared_sources, image_settings, imaged, mentioned_sources
 from dms_iceberg.config.model import Change, OtherColumns, Table
 from dms_iceberg.errors import BronzeError
 
@@ -147,7 +147,8 @@ def refuse_undecided(images: Images, example: str, change: Change, table: Table)
         other = "" if named else " with a prefix or suffix that the document does not name"
         declare = f'declare it in tables."{table.source}".columns, as {{"name": "{name}"}}, with a mask if it needs one'
         # Where the document names both, the column could not be declared.
-        prefix = "set bronze.change.before_image_prefix to the one that the task writes, or to null if it writes none"
+        settings = " and ".join(f"bronze.change.{key}" for key in image_settings(change))
+        prefix = f"set {settings} to what the task writes, or to null if it writes no before-images"
         as_column = f"{prefix if named and base in mentioned_sources(table) else declare}; or leave it out with drop"
         as_image = "leave it out with drop" if named else f"set {_setting([affix])}"
         if of_key:

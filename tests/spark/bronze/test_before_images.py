@@ -169,8 +169,9 @@ def suffixed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.Temp
         lake.load(table, [ID, EMAIL], [(1, "a"), (2, "b")])
     assert lake.run(config).failed == []
     images = [("id_was", pa.int64()), ("email_was", TEXT)]
-    rows = [("U", T1, 61, 3, "A", 1, "a"), ("U", T1, 65, 4, "bad", 2, "b")]
-    lake.changes("public.suffixed", cdc_name(1), [ID, EMAIL, *images], rows, key=())
+    service = [("Op", TEXT), ("dms_commit_ts", TEXT), ID, EMAIL, ("dms_change_seq", TEXT)]
+    rows = [("U", timestamp(T1), 3, "A", sequence(T1, 61), 1, "a"), ("U", timestamp(T1), 4, "bad", sequence(T1, 65), 2, "b")]
+    lake.parquet("public.suffixed", cdc_name(1), [*service, *images], rows)
     lake.changes("public.unnamed", cdc_name(1), [ID, EMAIL], [("U", T1, 61, 3, "A", 1, "a")], key=("id", "email"))
     return done(lake, config)
 

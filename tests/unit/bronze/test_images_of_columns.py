@@ -112,8 +112,13 @@ def test_where_silver_has_declared_columns_only_nothing_but_an_image_of_the_key_
 @pytest.mark.parametrize(
     ("one", "change", "names", "says"),
     [
-        (table(), Change(), in_file("bi_id"), "set bronze.change.before_image_prefix to the one that the task writes, or to null if it"),
-        (table(MASKED), Change(), in_file("email", "bi_email"), "or to null if it writes none; or leave it out with drop. If it is a"),
+        (table(), Change(), in_file("bi_id"), "set bronze.change.before_image_prefix to what the task writes, or to null if it writes no"),
+        (
+            table(MASKED),
+            Change(),
+            in_file("email", "bi_email"),
+            "or to null if it writes no before-images; or leave it out with drop. If it is a",
+        ),
         (table(), Change(), ["id", "bi_tool"], """declare it in tables."public.t".columns, as {"name": "bi_tool"}, with a mask"""),
     ],
 )
