@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from dms_iceberg.bronze.before_images import Images, find_images
+from dms_iceberg.bronze.before_images import Images, find_images, refuse_undecided
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.image_names import image_of
-from dms_iceberg.config.model import Change, Table
+from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.sql.types import VOID
 
@@ -53,7 +53,7 @@ class SourceColumns:
 def split_columns(
     group: SchemaGroup,
     columns: list[tuple[str, str]],
-    change: Change,
+    bronze: Bronze,
     table: Table,
     known: Collection[str] = (),
     existing: Collection[str] = (),
@@ -63,15 +63,17 @@ def split_columns(
     Args:
         group: the files.
         columns: (name, Spark type) of the files.
-        change: how the files name the service columns.
+        bronze: the format of the files, and how they name the service columns.
         table: the table's configuration.
         known: source columns that other files of the table have.
         existing: the silver table's columns.
 
     Raises:
         BronzeError: the operation column or a key column is missing, neither sequence nor commit time orders the changes, the sequence is
-            not text, the commit time is not a time, or a before-image has another type than its column.
+            not text, the commit time is not a time, a before-image has another type than its column, or a column may be a before-image
+            or one of the source.
     """
+    change = bronze.change
     by_name = {name.lower(): name for name, _ in columns}
     is_cdc, example = group.is_cdc, group.files[0].key if group.files else f"records of {table.source} in quarantine"
 
@@ -80,7 +82,8 @@ def split_columns(
 
     op, timestamp, sequence = find(change.op_column), find(change.timestamp_column), find(change.sequence_column)
     before = {key: found for key in table.key if (found := find(image_of(change, key)))}
-    like_images = find_images(by_name.values(), change, table, known, existing)
+    like_images = find_images(by_name.values(), change, table, known, existing, ordered=bronze.format is not BronzeFormat.JSON)
+    refuse_undecided(like_images, example, change, table)
     found_service = (op, timestamp, sequence, find(change.stream_position_column), *before.values(), *like_images.left_out)
     service = frozenset(name for name in found_service if name is not None)
     source = tuple((name, type_) for name, type_ in columns if name not in service)

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from dms_iceberg.bronze.csv_shapes import FileColumn, Record, Role, examine, expected_columns, readings, shapes
+from dms_iceberg.bronze.csv_shapes import FileColumn, Record, Role, examine, image_readings, possible_columns, readings, shapes
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.former_names import key_in_file
-from dms_iceberg.config.model import Bronze, Table
+from dms_iceberg.config.model import BeforeImage, Bronze, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import join
 
@@ -44,8 +44,8 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
 
     Only its place identifies a column, so nothing may be missing: the file must have as many columns as the configuration names, and each
     service column must have values of its kind. One odd row says nothing about its file; it is checked alone later. Before-images of all
-    columns, where only those of the key are expected, are recognised by the number of columns; the place of the sequence shows that no
-    source column was added.
+    columns, where only those of the key are expected, are recognised by the number of columns, and so is a file without any where the
+    document says that there are such files; the place of the sequence shows that no source column was added or dropped.
 
     Args:
         records: the first records of the file, at least one.
@@ -53,13 +53,12 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
     Raises:
         BronzeError: most records have another number of columns, or the values in a service column cannot be what it is for.
     """
-    columns = expected_columns(bronze, table, is_cdc=file.is_cdc)
+    possible = possible_columns(bronze, table, is_cdc=file.is_cdc)
+    by_width = {len(columns): columns for columns in possible}
     widths = Counter(map(len, records))
-    width = max(widths, key=lambda width: (widths[width], width == len(columns), width))
+    width = max(widths, key=lambda width: (widths[width], width in by_width, width))
     alike = [record for record in records if len(record) == width]
-    imaged = expected_columns(bronze, table, is_cdc=file.is_cdc, all_images=True)
-    if width == len(imaged) > len(columns) and bronze.change.sequence_column:
-        columns = imaged
+    columns = by_width.get(width, possible[0])
     wrong = []
     if width == len(columns):
         found = examine(columns, alike, bronze, is_cdc=file.is_cdc)
@@ -67,8 +66,9 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
         if not wrong:
             _refuse_header(file, columns, records[0], root)
             return columns
+    problem = _what_is_wrong(width, columns, wrong, bronze, table)
     raise BronzeError(
-        f"{join(root, file.key)}: {_what_is_wrong(width, columns, wrong, table)} Without a header the place is all that tells a column, so "
+        f"{join(root, file.key)}: {problem} Without a header the place is all that tells a column, so "
         f"nothing is guessed. In the first {len(alike)} rows of that width columns hold: {_shapes_text(alike, bronze)}. "
         f"{_advice(columns, alike, file, bronze, table)}"
     )
@@ -88,13 +88,20 @@ def _refuse_header(file: BronzeFile, columns: Sequence[FileColumn], first: Recor
         )
 
 
-def _what_is_wrong(width: int, columns: Sequence[FileColumn], wrong: Sequence[str], table: Table) -> str:
+def _what_is_wrong(width: int, columns: Sequence[FileColumn], wrong: Sequence[str], bronze: Bronze, table: Table) -> str:
     before = [column.name for column in columns if column.role in (Role.OPERATION, Role.TIME)]
     after = [column.name for column in columns[len(before) + len(table.source_columns) :]]
     named = ", ".join([*before, f"the {len(table.source_columns)} source_columns", *after])
     if wrong:
         return f"{', '.join(wrong)} of {table.source} cannot be what stands there. The document names, in this order: {named}."
-    return f"{width} columns, but the document names {len(columns)} for {table.source}: {named}."
+    return f"{width} columns, but the document names {len(columns)} for {table.source}: {named}{_optional(columns, bronze)}."
+
+
+def _optional(columns: Sequence[FileColumn], bronze: Bronze) -> str:
+    if bronze.change.before_image is not BeforeImage.OPTIONAL:
+        return ""
+    without = sum(column.role is not Role.IMAGE for column in columns)
+    return f"; or {without} without before-images, as bronze.change.before_image is 'optional'"
 
 
 def _shapes_text(records: Sequence[Record], bronze: Bronze) -> str:
@@ -116,10 +123,12 @@ def _advice(columns: Sequence[FileColumn], records: Sequence[Record], file: Bron
             texts.append("bronze.change.load_without_op to false")
     would_fit = ", or with ".join(texts[:_MOST_READINGS])
     unwritten = f"The rows would fit with {would_fit}: set that only if it is what the task writes. " if texts else ""
+    later = " and ".join(image_readings(records, bronze, table, is_cdc=file.is_cdc))
+    switched = f"If the task has before-images in some files and none in others, set {later}. " if later else ""
     return (
-        f'{unwritten}If a source column was added or dropped, bring tables."{table.source}".source_columns up to date; files from before '
-        "need the old ones (merge them first, with batch.max_files 1, or load the table into a new epoch). Or let DMS write headers "
-        "(AddColumnName) or Parquet."
+        f'{unwritten}{switched}If a source column was added or dropped, bring tables."{table.source}".source_columns up to date; files '
+        "from before need the old ones (merge them first, with batch.max_files 1, or load the table into a new epoch). Or let DMS write "
+        "headers (AddColumnName) or Parquet."
     )
 
 

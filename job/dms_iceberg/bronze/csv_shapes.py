@@ -13,10 +13,11 @@ from itertools import combinations
 import attrs
 
 from dms_iceberg.bronze.position import is_sequence
+from dms_iceberg.bronze.unnamed_images import OF_DMS
 from dms_iceberg.config.former_names import former_names, key_in_file
 from dms_iceberg.config.image_names import image_of, image_settings
 from dms_iceberg.config.key_columns import key_column
-from dms_iceberg.config.model import Bronze, Table
+from dms_iceberg.config.model import BeforeImage, Bronze, Table
 from dms_iceberg.config.service_columns import is_sequenced
 from dms_iceberg.sql.types import canonical
 
@@ -95,15 +96,31 @@ def key_images(names: Iterable[str], bronze: Bronze, table: Table) -> dict[str, 
     return found
 
 
-def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, all_images: bool = False) -> tuple[FileColumn, ...]:
-    """Return the columns that a file has by the configuration, in DMS's order; before-images are in the order of the source's columns.
+class Imaged(StrEnum):
+    """Which columns have a before-image: those of the key (column-filter ``pk-only``), all, or none."""
 
-    Args:
-        all_images: every column has a before-image (column-filter ``all``), not only those of the key (``pk-only``).
+    KEY = "key"
+    ALL = "all"
+    NONE = "none"
+
+
+def possible_columns(bronze: Bronze, table: Table, *, is_cdc: bool) -> list[tuple[FileColumn, ...]]:
+    """Return every list of columns that the configuration allows a file, each of another length, the one of `expected_columns` first.
+
+    Without a sequence, whose place shows that no source column was added or dropped, there is only that one.
     """
+    kinds = [Imaged.KEY]
+    if bronze.change.sequence_column:
+        kinds += [Imaged.ALL, *([Imaged.NONE] if bronze.change.before_image is BeforeImage.OPTIONAL else [])]
+    found = [expected_columns(bronze, table, is_cdc=is_cdc, imaged=kind) for kind in kinds]
+    return list({len(columns): columns for columns in reversed(found)}.values())[::-1]
+
+
+def expected_columns(bronze: Bronze, table: Table, *, is_cdc: bool, imaged: Imaged = Imaged.KEY) -> tuple[FileColumn, ...]:
+    """Return the columns that a file has by the configuration, in DMS's order; before-images are in the order of the source's columns."""
     change = bronze.change
-    keys = {key.lower(): key for key in table.key}
-    keys |= {name.lower(): name for name in table.source_columns if all_images and name.lower() not in keys}
+    keys = {key.lower(): key for key in table.key if imaged is not Imaged.NONE}
+    keys |= {name.lower(): name for name in table.source_columns if imaged is Imaged.ALL and name.lower() not in keys}
     columns = [FileColumn(change.op_column, Role.OPERATION, "load_without_op")] if is_cdc or not change.load_without_op else []
     if change.timestamp_column:
         columns.append(FileColumn(change.timestamp_column, Role.TIME, "timestamp_column"))
@@ -177,6 +194,21 @@ def readings(columns: Sequence[FileColumn], records: Sequence[Record], bronze: B
                 fitting.append(absent)
         if fitting:
             return fitting
+    return []
+
+
+def image_readings(records: Sequence[Record], bronze: Bronze, table: Table, *, is_cdc: bool) -> list[str]:
+    """Return the settings with which the records fit if some files have before-images and others none; empty where none would help."""
+    change = bronze.change
+    named = bool(image_settings(change))
+    if not change.sequence_column or (named and change.before_image is BeforeImage.OPTIONAL):
+        return []
+    prefixed = change if named else attrs.evolve(change, before_image_prefix=OF_DMS)
+    allowed = attrs.evolve(bronze, change=attrs.evolve(prefixed, before_image=BeforeImage.OPTIONAL))
+    for columns in possible_columns(allowed, table, is_cdc=is_cdc):
+        if len(columns) == len(records[0]) and not any(one.contradicts for one in examine(columns, records, bronze, is_cdc=is_cdc)):
+            texts = [f"bronze.change.before_image_prefix to {OF_DMS!r} (or to the one of the mapping rule)"] if not named else []
+            return [*texts, "bronze.change.before_image to 'optional'"]
     return []
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from dms_iceberg.bronze.csv_names import header_names, headerless_columns
 from dms_iceberg.bronze.csv_sample import FirstRecord, first_record, refuse_unquoted
-from dms_iceberg.bronze.csv_shapes import expected_columns, further_rows, has_empty_images
+from dms_iceberg.bronze.csv_shapes import further_rows, has_empty_images, possible_columns
 from dms_iceberg.bronze.gzip_checks import is_blank, refuse_cut_off
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
@@ -140,12 +140,12 @@ def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Ta
     first = first_record(store, file, form.delimiter, rfc4180=form.rfc4180)
     if not first.fields:
         return _Inspected(file, (), 0)
-    if form.header:
-        names = header_names(first.fields, file, bronze, table, store.root)
-    else:
-        names = [column.name for column in expected_columns(bronze, table, is_cdc=file.is_cdc)]
+    names: Sequence[str] = header_names(first.fields, file, bronze, table, store.root) if form.header else ()
     if form.rfc4180:
-        refuse_unquoted(first, file, form.delimiter, further_rows(names, bronze, is_cdc=file.is_cdc), store.root)
+        possible = [names] if form.header else [[c.name for c in one] for one in possible_columns(bronze, table, is_cdc=file.is_cdc)]
+        rows_in_a_value = [further_rows(one, bronze, is_cdc=file.is_cdc) for one in possible]
+        further = "|".join(dict.fromkeys(one for one in rows_in_a_value if one is not None)) or None
+        refuse_unquoted(first, file, form.delimiter, further, store.root)
     if not form.header:
         names = [column.name for column in headerless_columns(file, first.records, bronze, table, store.root)]
     rows = 0 if form.header and first.only else None

@@ -77,7 +77,7 @@ def classify_columns(
     ]
     known = {name for found in columns for name, _ in found}
     return [
-        ReadGroup(group, frame, split_columns(group, found, change, table, known, existing), now.problem)
+        ReadGroup(group, frame, split_columns(group, found, config.bronze, table, known, existing), now.problem)
         for (group, _), frame, found, now in zip(read, frames, columns, named, strict=True)
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dms_iceberg.config.check_context import SERVICE_FIELDS, Place
 from dms_iceberg.config.gold_checks import check_models
 from dms_iceberg.config.identifier import check_identifier, check_table_name, quarantine_names
-from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
+from dms_iceberg.config.model import BeforeImage, Bronze, BronzeFormat, Catalog, CatalogType, Change, Config, Csv, Table
 from dms_iceberg.config.paths import S3_SCHEMES, scheme
 from dms_iceberg.config.problems import Problems, below, listed, shown
 from dms_iceberg.config.table_checks import check_table
@@ -55,6 +55,20 @@ def _check_bronze(bronze: Bronze, problems: Problems) -> None:
     for field in ("before_image_prefix", "before_image_suffix"):
         if getattr(bronze.change, field) == "":
             problems.add(f"bronze.change.{field}", "must not be empty: every column would be a before-image; use null for none")
+    if bronze.change.before_image is BeforeImage.OPTIONAL and bronze.format is BronzeFormat.CSV and not bronze.csv.header:
+        _check_optional_images(bronze.change, problems)
+
+
+def _check_optional_images(change: Change, problems: Problems) -> None:
+    path = "bronze.change.before_image"
+    if change.before_image_prefix is None and change.before_image_suffix is None:
+        problems.add(path, "'optional' needs bronze.change.before_image_prefix or before_image_suffix: the document names no before-images")
+    if change.sequence_column is None:
+        problems.add(
+            path,
+            "'optional' needs bronze.change.sequence_column: without a header only the place of the sequence shows whether a file lacks "
+            "before-images or source columns. Load the table into a new epoch instead, with a header (AddColumnName) or as Parquet",
+        )
 
 
 def _check_csv(csv: Csv, problems: Problems) -> None:

@@ -11,6 +11,17 @@ class BronzeFormat(StrEnum):
     JSON = "json"
 
 
+class BeforeImage(StrEnum):
+    """Whether each CSV file without a header has the before-images that the document names.
+
+    * ``required``: a file without them is refused.
+    * ``optional``: a file has all of them or none, as that of a task to which their mapping rule was added later.
+    """
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+
+
 class Mode(StrEnum):
     """What a silver table holds.
 

@@ -10,6 +10,7 @@ import attrs
 
 from dms_iceberg.config.choices import (
     AfterRun,
+    BeforeImage,
     BronzeFormat,
     CatalogType,
     Mask,
@@ -27,6 +28,7 @@ from dms_iceberg.config.field_metadata import HOURS, MOST_HOURS, about
 __all__ = [
     "AfterRun",
     "Batch",
+    "BeforeImage",
     "Bronze",
     "BronzeFormat",
     "Catalog",
@@ -68,17 +70,13 @@ class Csv:
     )
 
 
-def _default_op_words() -> dict[str, str]:
-    return {"I": "I", "U": "U", "D": "D"}
-
-
 @attrs.frozen(kw_only=True)
 class Change:
     """Names of the service columns. With the settings of this project's Terraform module, DMS writes the default names."""
 
     op_column: str = attrs.field(default="Op", metadata=about("Column with the operation."))
     op_words: dict[str, str] = attrs.field(
-        factory=_default_op_words,
+        factory=lambda: {"I": "I", "U": "U", "D": "D"},
         metadata=about("Words of the operation column, and which of I, U, D each means."),
     )
     timestamp_column: str | None = attrs.field(default="dms_commit_ts", metadata=about("Column with the source commit time; null: none."))
@@ -88,6 +86,7 @@ class Change:
     )
     before_image_prefix: str | None = attrs.field(default="BI_", metadata=about("Prefix of before-image columns; null: none."))
     before_image_suffix: str | None = attrs.field(default=None, metadata=about("Suffix of before-image columns; null: none."))
+    before_image: BeforeImage = attrs.field(default=BeforeImage.REQUIRED, metadata=about("Of CSV without a header: may a file lack them?"))
     load_without_op: bool = attrs.field(default=False, metadata=about("Accept LOAD files without an operation column: rows are inserts."))
 
     @property

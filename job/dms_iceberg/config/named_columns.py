@@ -1,5 +1,6 @@
 """The columns that a table's entry names, and where: for checks against the columns that files have."""
 
+import difflib
 from collections.abc import Collection, Iterable, Iterator
 
 import attrs
@@ -12,6 +13,7 @@ from dms_iceberg.config.problems import below, item, listed
 from dms_iceberg.config.publish import published_columns
 
 _SHOWN = 30
+_ALIKE = 0.75
 
 
 @attrs.frozen
@@ -75,6 +77,12 @@ def absent(table: Table, source: Iterable[str], filled: Collection[str] = ()) ->
     # If the source already has the awaited column, or has had it, this name is an error: it is not a column that the source will add.
     due = (named for named in named_columns(table) if named.awaited is None or named.awaited in filled or named.awaited in sources)
     return [named for named in due if named.column.lower() not in (visible if named.condition else sources)]
+
+
+def resembling(name: str, names: Iterable[str]) -> list[str]:
+    """Return those of ``names`` of which ``name`` may be a misspelling, the most similar one first."""
+    by_fold = {one.casefold(): one for one in names}
+    return [by_fold[one] for one in difflib.get_close_matches(name.casefold(), by_fold, n=max(len(by_fold), 1), cutoff=_ALIKE)]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

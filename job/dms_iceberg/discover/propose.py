@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dms_iceberg.bronze.reserved_names import is_reserved
 from dms_iceberg.config.check_context import TAKEN_COLUMNS
+from dms_iceberg.config.named_columns import resembling
 from dms_iceberg.discover.catalog import Catalog, Column, Generated, Kind, Table
 from dms_iceberg.discover.keys import Key, alter, key_of
 from dms_iceberg.discover.names import NOT_TRANSFORMED, is_image, key_problems, table_problems
@@ -34,7 +35,10 @@ _GENERATED = {
     Generated.STORED: "computed by the database, so changes may come without it; compute it with expr",
 }
 _DIVIDED = "has partitions: DDL of partitions suspends the table (AWS: skipTableSuspensionForPartitionDdl)"
-_HIDDEN = "named like a before-image, and so not in silver; rename it, or choose another before_image_prefix"
+_HIDDEN = (
+    "named like a before-image, so it cannot be declared, and without a sequence in the files it is not in silver; rename it, or choose "
+    "another before_image_prefix"
+)
 _MANY = 5
 
 
@@ -84,7 +88,9 @@ def _entry(engine: Engine, table: Table, key: Key, needs: dict[str, Need]) -> En
     gone = {name for name, _ in dropped}
     kept = [column for column in kept if column.name not in gone]
     as_text = [(column.name, needs[column.name].why) for column in kept if needs[column.name].as_text]
-    declared, hidden = _declared(kept, needs, {name.lower() for name in (*key.columns, *gone)})
+    # A run would take a name in drop that files lack for a misspelling of such a column, unless the entry names it.
+    meant = {like: name for name, _ in dropped for like in resembling(name, (column.name for column in kept)) if like not in key.columns}
+    declared, hidden = _declared(kept, needs, {name.lower() for name in (*key.columns, *gone)}, meant)
     lobs = [(column.name, _LOBS[engine]) for column in kept if needs[column.name].is_lob]
     notes = [(column.name, note) for column in kept for note in needs[column.name].notes]
     unfit = [(name, f"as a key: {needs[name].unfit_key}") for name in key.columns if needs[name].unfit_key]
@@ -122,11 +128,14 @@ def _untransformed(columns: Iterable[Column], needs: dict[str, Need]) -> Iterato
             yield column.name, f"{needs[column.name].why}, and DMS transforms no column with {' '.join(NOT_TRANSFORMED)} in its name"
 
 
-def _declared(columns: Sequence[Column], needs: dict[str, Need], mentioned: set[str]) -> tuple[tuple[Declared, ...], list[tuple[str, str]]]:
+def _declared(
+    columns: Sequence[Column], needs: dict[str, Need], mentioned: set[str], meant: Mapping[str, str]
+) -> tuple[tuple[Declared, ...], list[tuple[str, str]]]:
     """Return the entries of ``columns`` in the columns' order, and the columns that would be taken for before-images, with that reason.
 
     Args:
         mentioned: the source columns, in lower case, that the entry names elsewhere: their before-images would be no columns.
+        meant: columns whose names resemble that of a dropped one, each with that.
     """
     taken = {column.name.casefold() for column in columns} | TAKEN_COLUMNS
     declared: dict[str, Declared] = {}
@@ -134,7 +143,7 @@ def _declared(columns: Sequence[Column], needs: dict[str, Need], mentioned: set[
     # A column comes before what is named like its before-image, which is longer.
     for column in sorted(columns, key=lambda column: len(column.name)):
         need, base = needs[column.name], is_image(column.name)
-        wanted = need.type or _is_taken(column.name) or (base is not None and column.name.lower() not in mentioned)
+        wanted = need.type or _is_taken(column.name) or (base is not None and column.name.lower() not in mentioned) or column.name in meant
         if not wanted:
             continue
         if base in mentioned:
@@ -142,7 +151,10 @@ def _declared(columns: Sequence[Column], needs: dict[str, Need], mentioned: set[
             continue
         name = _free_name(column.name, taken)
         declared[column.name] = Declared(
-            name=name, source="" if name == column.name else column.name, type=need.type, why=_why(column, need, name)
+            name=name,
+            source="" if name == column.name else column.name,
+            type=need.type,
+            why=_why(column, need, name, meant.get(column.name, "")),
         )
         taken.add(name.casefold())
         mentioned.add(column.name.lower())
@@ -165,10 +177,12 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
     return free
 
 
-def _why(column: Column, need: Need, name: str) -> str:
+def _why(column: Column, need: Need, name: str, like: str) -> str:
     reasons = [need.why] if need.type else []
     if name != column.name:
         reasons.append("its name cannot be that of a silver column")
     elif is_image(column.name) is not None:
         reasons.append("named like a before-image, so it must be declared")
+    if like:
+        reasons.append(f"named like {shown(like)} in drop, so declared: it is meant to be there")
     return "; ".join(reasons)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dms_iceberg.bronze.unnamed_images import Affix
-from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Csv
+from dms_iceberg.config.model import BeforeImage, Bronze, BronzeFormat, Change, Csv
 from dms_iceberg.init.csv_form import CsvForm
 from dms_iceberg.init.finding import TableFinding
 from dms_iceberg.init.history import format_of
@@ -28,10 +28,22 @@ def bronze_of(uri: str, tables: Sequence[TableFinding], form: CsvForm, format_: 
         stream_position_column=_most(one.roles.stream.name for one in sound),
         before_image_prefix=affix.prefix or None,
         before_image_suffix=affix.suffix or None,
+        before_image=BeforeImage.OPTIONAL if form.header is False and _some_lack(sound, affix) else BeforeImage.REQUIRED,
         load_without_op=any(one.roles.op_in_load is False for one in sound),
     )
     csv = Csv(header=form.header is not False, delimiter=form.delimiter, rfc4180=form.rfc4180, null=form.null)
     return Bronze(uri=uri, format=BronzeFormat(format_), csv=csv, change=change)
+
+
+def _some_lack(tables: Sequence[TableFinding], affix: Affix) -> bool:
+    """Whether before-images are absent from some files, and the sequence shows it."""
+    return affix != Affix() and any(one.roles.sequence.name is not None for one in tables) and any(map(lacks_images, tables))
+
+
+def lacks_images(table: TableFinding) -> bool:
+    """Whether a sampled file with rows has no before-images."""
+    images = table.images.names
+    return any(images.isdisjoint(sample.names) for sample in table.samples.both)
 
 
 def lone_times(tables: Sequence[TableFinding]) -> frozenset[str]:
@@ -82,3 +94,6 @@ def disagreements(table: TableFinding, bronze: Bronze) -> Iterator[str]:
     affix = Affix(change.before_image_prefix or "", change.before_image_suffix or "")
     if table.images.affix is not None and table.images.affix != affix:
         yield f"its before-images begin or end otherwise than those of most tables. {OWN_DOCUMENT}"
+    is_named = affix == Affix() or change.before_image is BeforeImage.OPTIONAL or bronze.format is not BronzeFormat.CSV or bronze.csv.header
+    if not is_named and lacks_images(table):
+        yield f"some of its files have no before-images, unlike those of most tables, and no header shows which. {OWN_DOCUMENT}"

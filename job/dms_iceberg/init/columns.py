@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from dms_iceberg.discover.catalog import Column, Table
+from dms_iceberg.discover.names import is_image
 from dms_iceberg.discover.proposal import Declared, Entry
 from dms_iceberg.init.role import Samples
 from dms_iceberg.init.samples import Sample, all_values
@@ -135,7 +136,8 @@ def by_catalog(entry: Entry, table: Table, columns: Sequence[str], samples: Samp
         columns: the source's columns that the files have.
     """
     there = {name.casefold() for name in columns}
-    declared = {(one.source or one.name).casefold(): one for one in entry.declared}
+    # One that is declared for its likeness to a dropped column needs none here: what files lack is not in drop.
+    declared = {(one.source or one.name).casefold(): one for one in entry.declared if one.type or one.source or is_image(one.name)}
     dropped = [(name, why) for name, why in entry.dropped if name.casefold() in there]
     gone = {name.casefold() for name, _ in dropped}
     for column in table.columns:

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from dms_iceberg.config.model import Bronze, BronzeFormat, Change
+from dms_iceberg.config.model import BeforeImage, Bronze, BronzeFormat, Change
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.discover.comments import one_line
 from dms_iceberg.discover.document import with_tables
@@ -45,6 +45,7 @@ def forms(bronze: Bronze) -> dict[str, Any]:
         "stream_position_column": change.stream_position_column,
         "before_image_prefix": change.before_image_prefix,
         **({"before_image_suffix": change.before_image_suffix} if change.before_image_suffix else {}),
+        **({} if change.before_image is BeforeImage.REQUIRED else {"before_image": change.before_image.value}),
         **({"load_without_op": True} if change.load_without_op else {}),
     }
     return found

@@ -53,10 +53,8 @@ def history_notes(samples: Samples, roles: Roles, images: FoundImages) -> Iterat
         without = [one for one in samples.changes if name is not None and name not in one.names]
         if without:
             yield f"{_which(samples.changes, without)} no {name}: {loss}"
-    if images.affix is not None:
-        names = {f"{images.affix.prefix}{base}{images.affix.suffix}" for base in images.columns}
-        if without := [one for one in samples.changes if names.isdisjoint(one.names)]:
-            yield f"{_which(samples.changes, without)} no before-images: an update of a key there leaves the old row"
+    if images.affix is not None and (without := [one for one in samples.changes if images.names.isdisjoint(one.names)]):
+        yield f"{_which(samples.changes, without)} no before-images: an update of a key there leaves the old row"
     if without := [one for one in samples.load if roles.op.name is not None and roles.op.name not in one.names]:
         whole = "the LOAD files have" if len(without) == len(samples.load) else f"LOAD files such as {without[0].file.key} have"
         yield f"{whole} no {roles.op.name}: their rows are inserts (load_without_op)"

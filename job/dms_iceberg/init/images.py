@@ -31,6 +31,13 @@ class FoundImages:
     contradicted: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The before-images' own names."""
+        return (
+            frozenset(f"{self.affix.prefix}{base}{self.affix.suffix}" for base in self.columns) if self.affix is not None else frozenset()
+        )
+
 
 def find_images(samples: Samples, roles: Roles, own: Collection[str] = (), *, complete: bool = False) -> FoundImages:
     """Return the before-images: the last columns, named after others in their order, that are empty in every insert and loaded row.

@@ -65,8 +65,7 @@ def find_table(
     own = {*not_added, *(column.name for column in (() if table is None else table.columns))}
     roles = find_roles(sorted_out, own)
     images = find_images(sorted_out, roles, own, complete=_are_all(files, samples))
-    imaged = {f"{images.affix.prefix}{base}{images.affix.suffix}" for base in images.columns} if images.affix is not None else set()
-    columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | imaged)
+    columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | images.names)
     if not problems:
         problems += _problems(sorted_out, roles.op.name, roles.op.why)
         problems += [problem for problem in [order_problem(sorted_out, roles)] if problem]

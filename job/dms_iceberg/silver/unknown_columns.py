@@ -4,7 +4,6 @@ Such a column is NULL: a filter on it lets no row pass, and a silver column has 
 older files had it, a warning.
 """
 
-import difflib
 from collections.abc import Sequence
 
 import attrs
@@ -19,7 +18,7 @@ from dms_iceberg.config.check_context import RESERVED_PREFIX
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.image_names import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
-from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, table_path
+from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, resembling, table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.context import RunContext
@@ -30,7 +29,6 @@ from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.seen_columns import Seen
 
 _AT_ONCE = 64
-_ALIKE = 0.75
 
 
 @attrs.frozen
@@ -100,7 +98,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     json = context.config.bronze.format is BronzeFormat.JSON
     # Columns that Spark cannot read are not among a group's source columns, but ``drop`` may name them for that reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
-    kept = [] if json and not is_new else misspelt_drops(table, list(every), is_new=is_new)
+    kept = [] if json and not is_new else misspelt_drops(table, list(every))
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))
@@ -127,9 +125,7 @@ def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[s
     return [
         f"{named.path}: no file has had the column {named.column!r} yet, so rows have the backfill. {nearest(named.column, free)}"
         for named in named_columns(table)
-        if named.awaited is not None
-        and named.column.lower() not in there | seen.names
-        and difflib.get_close_matches(named.column.casefold(), free, n=1, cutoff=_ALIKE)
+        if named.awaited is not None and named.column.lower() not in there | seen.names and resembling(named.column, free)
     ]
 
 
@@ -147,7 +143,7 @@ def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None
     """
     left = sorted(seen - mentioned_sources(table) - {key.lower() for key in table.key})
     without_backfill = [named for named in unseen if named.awaited is None]
-    if misspelt := [named for named in without_backfill if difflib.get_close_matches(named.column.casefold(), left, n=1, cutoff=_ALIKE)]:
+    if misspelt := [named for named in without_backfill if resembling(named.column, left)]:
         raise ConfigError([_error(named, left) for named in misspelt])
 
 
@@ -187,27 +183,23 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
     ]
 
 
-def misspelt_drops(table: Table, source: Sequence[str], *, is_new: bool) -> list[str]:
+def misspelt_drops(table: Table, source: Sequence[str]) -> list[str]:
     """Return a warning for each name in ``drop`` that no file of the batch has, if it resembles a column that silver keeps.
 
-    If it resembles none, the source may have dropped it, or `defaults` name it for other tables: then only a new table gets the warning.
+    A name alone shows no error: the source may have dropped the column, `defaults` name it for other tables, or files may never have it, as
+    columns that the source computes. So a column that the entry names elsewhere is meant to be there, whatever it resembles.
     """
     there = {name.lower() for name in source}
-    lacking = [(index, name) for index, name in enumerate(table.drop) if name.lower() not in there]
-    if not lacking:
-        return []
-    dropped = {name.lower() for name in table.drop}
+    meant = {name.lower() for name in table.drop} | mentioned_sources(table)
     silver = {column.name.lower() for column in silver_columns(table, source)}
-    kept = [name for name in source if name.lower() in silver and name.lower() not in dropped]
-    found = []
-    for index, name in lacking:
-        resembles = difflib.get_close_matches(name.casefold(), [one.casefold() for one in kept], n=1, cutoff=_ALIKE)
-        if resembles or is_new:
-            found.append(
-                f"{item(below(table_path(table), 'drop'), index)}: the files have no column {name!r}, so nothing is dropped by it. "
-                f"{nearest(name, kept)}"
-            )
-    return found
+    kept = [name for name in source if name.lower() in silver and name.lower() not in meant]
+    return [
+        f"{item(below(table_path(table), 'drop'), index)}: the files have no column {name!r}, so nothing is dropped by it, and "
+        f"{table.target} has {alike[0]!r}. If {alike[0]!r} was to be left out, correct the name. If it is to be there, declare it in "
+        f'columns, as {{"name": "{alike[0]}"}}.'
+        for index, name in enumerate(table.drop)
+        if name.lower() not in there and (alike := resembling(name, kept))
+    ]
 
 
 def _search(

@@ -93,21 +93,42 @@ def test_an_image_is_no_change_of_the_structure(lines: Done) -> None:
 def files(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     """Parquet under DMS's own prefix."""
     lake = Lake(spark, warehouse, tmp_path_factory.mktemp("files"))
-    plain = [ID, EMAIL]
-    odd = [*plain, ("bi_tool", TEXT)]
+    plain, tool = [ID, EMAIL], ("bi_tool", TEXT)
+    odd = [*plain, tool]
     declared = {"columns": [{"name": "bi_tool"}]}
-    before: dict[str, dict[str, Any]] = {"public.doubtful": {}, "public.declared": {}, "public.kept": declared, "public.leaked": declared}
+    before: dict[str, dict[str, Any]] = {
+        "public.among": {},
+        "public.doubtful": {},
+        "public.declared": {},
+        "public.kept": declared,
+        "public.leaked": declared,
+        "public.secret": {},
+    }
     for table in before:
         columns = odd if before[table] else plain
         lake.load(table, columns, [(1, "a", "hammer")[: len(columns)]])
     assert lake.run(lake.config(before)).failed == []
-    for table in ("public.doubtful", "public.declared", "public.kept"):
-        lake.changes(table, cdc_name(1), odd, [("U", T1, 61, 1, "A", "saw")])
-    lake.changes("public.leaked", cdc_name(1), [*odd, ("tool", TEXT)], [("U", T1, 61, 1, "A", "saw", "drill")])
-    yield done(lake, lake.config({name: declared if name == "public.declared" else {} for name in before}))
+    for table in ("public.among", "public.declared", "public.kept"):
+        lake.changes(table, cdc_name(1), [*odd, ("tool", TEXT)][: 4 if table == "public.among" else 3], [changed(table)])
+    for table, source in (("public.doubtful", plain), ("public.leaked", [*plain, ("tool", TEXT)])):
+        columns = [("Op", TEXT), ("dms_commit_ts", TEXT), *source, ("dms_change_seq", TEXT), ("BI_id", pa.int64()), tool]
+        row = ("U", timestamp(T1), 1, "A", *("drill" for _ in source[2:]), sequence(T1, 61), None, "saw")
+        lake.parquet(table, cdc_name(1), columns, [row])
+    lake.changes("public.secret", cdc_name(1), [*plain, ("old_email", TEXT)], [("U", T1, 61, 1, "A", "a")], key=())
+    after = {name: declared if name == "public.declared" else {} for name in before}
+    yield done(lake, lake.config({**after, "public.secret": {"columns": [{"name": "email", "mask": "redact"}]}}))
 
 
-def test_a_column_that_only_looks_like_an_image_is_left_out_with_a_warning_and_declared_it_is_a_column(files: Done) -> None:
+def changed(table: str) -> tuple[Any, ...]:
+    return ("U", T1, 61, 1, "A", "saw", *(["drill"] if table == "public.among" else []))
+
+
+def test_a_column_that_only_looks_like_an_image_is_one_of_the_source_by_its_place(files: Done) -> None:
+    assert files.table("among").warnings == []
+    assert files.lake.rows("among", "id, email, bi_tool, tool") == [(1, "A", "saw", "drill")]
+
+
+def test_an_image_of_nothing_known_is_left_out_with_a_warning_and_declared_it_is_a_column(files: Done) -> None:
     (warning,) = files.table("doubtful").warnings
     assert "a column 'bi_tool'" in warning and "not added" in warning and 'tables."public.doubtful".columns' in warning
     assert files.columns("doubtful") == ["id", "email"]
@@ -121,6 +142,17 @@ def test_a_column_that_a_table_of_an_earlier_version_has_stays_unless_it_is_an_i
     (warning,) = files.table("leaked").warnings
     assert "has the column 'bi_tool', the before-image of 'tool'" in warning and "DROP COLUMN" in warning
     assert files.lake.rows("leaked", "id, bi_tool, tool") == [(1, None, "drill")]
+
+
+def test_what_may_show_a_masked_column_is_refused_until_the_document_says_what_it_is(files: Done) -> None:
+    report = files.report.tables["public.secret"]
+    assert report.error is not None
+    assert "the column 'old_email' of public.secret may be a column of the source, or the before-image of 'email'" in report.error
+    assert files.columns("secret") == ["id", "email"]
+    masked = {"name": "email", "mask": "redact"}
+    config = files.lake.config({"public.secret": {"columns": [masked, {"name": "old_email", "mask": "redact"}]}})
+    assert files.lake.run(config).tables["public.secret"].error is None
+    assert files.lake.rows("secret", "id, email, old_email") == [(1, "***", "***")]
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +169,9 @@ def suffixed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.Temp
         lake.load(table, [ID, EMAIL], [(1, "a"), (2, "b")])
     assert lake.run(config).failed == []
     images = [("id_was", pa.int64()), ("email_was", TEXT)]
-    rows = [("U", T1, 61, 3, "A", 1, "a"), ("U", T1, 65, 4, "bad", 2, "b")]
-    lake.changes("public.suffixed", cdc_name(1), [ID, EMAIL, *images], rows, key=())
+    service = [("Op", TEXT), ("dms_commit_ts", TEXT), ID, EMAIL, ("dms_change_seq", TEXT)]
+    rows = [("U", timestamp(T1), 3, "A", sequence(T1, 61), 1, "a"), ("U", timestamp(T1), 4, "bad", sequence(T1, 65), 2, "b")]
+    lake.parquet("public.suffixed", cdc_name(1), [*service, *images], rows)
     lake.changes("public.unnamed", cdc_name(1), [ID, EMAIL], [("U", T1, 61, 3, "A", 1, "a")], key=("id", "email"))
     return done(lake, config)
 

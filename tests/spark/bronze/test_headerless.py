@@ -7,8 +7,11 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
+from dms_iceberg.context import RunRequest
+from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
+from dms_iceberg.runs.run import run
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text
 
@@ -247,3 +250,41 @@ def test_a_file_of_an_older_structure_is_merged_before_the_document_follows(lake
     table = {**PEOPLE, "source_columns": ["id", "email", "city", "more"]}
     lake.run_one(lake.config({"public.t": table}, bronze=bronze))
     assert lake.rows("t", f"{NAMES}, more") == [(*row, None) for row in LOADED] + [(3, "***", "Oslo", "new")]
+
+
+def test_a_task_whose_before_images_were_switched_on_later(lake: Lake) -> None:
+    """Each file has them or not; old ones are read again by a rebuild, for a late change, and from the quarantine."""
+    bare = Task(stream=True)
+    optional = {"format": "csv", "csv": {"header": False}, "change": {"before_image": "optional"}}
+    required = lake.config({"public.t": PEOPLE}, bronze={**optional, "change": {}})
+    config = lake.config({"public.t": PEOPLE}, bronze=optional)
+    strict = {**PEOPLE, "rules": [{"name": "known", "expr": "city <> 'Nowhere'"}]}
+    held = lake.config({"public.t": strict}, bronze=optional)
+    write_text(lake, "public.t", "LOAD00000001.csv", bare.load(ADA, BOB), header=None)
+    assert "set bronze.change.before_image to 'optional'" in str(lake.run_one(required, fails=True).error)
+    changes = [bare.line("U", 61, 1, "x", "Rome"), bare.line("I", 65, 7, "y", "Nowhere")]
+    write_text(lake, "public.t", cdc_name(1, "csv"), changes, header=None)
+    assert lake.run_one(held).quarantined == 1
+    write_text(
+        lake, "public.t", cdc_name(5, "csv"), [WHOLE.line("U", 77, 3, *BOB[1:], image=2), WHOLE.line("I", 81, 9, "", "")], header=None
+    )
+    lake.run_one(held)
+    moved = [(1, "***", "Rome"), (3, "***", "Lima"), (9, None, None)]
+    assert lake.rows("t", NAMES) == moved
+    # Late: from before what is merged, in a file without before-images.
+    write_text(
+        lake, "public.t", cdc_name(3, "csv"), [bare.line("U", 69, 2, "late", "Oslo"), bare.line("I", 73, 5, "z", "Bern")], header=None
+    )
+    lake.run_one(held)
+    after = sorted([*moved, (5, "***", "Bern")])
+    assert lake.rows("t", NAMES) == after
+    assert replay(lake.spark, config).tables["public.t"].applied == 1
+    after = sorted([*after, (7, "***", "Nowhere")])
+    assert lake.rows("t", NAMES) == after
+    (rebuilt,) = run(lake.spark, config, request=RunRequest(rebuild=frozenset({"public.t"}))).tables.values()
+    assert rebuilt.error is None
+    assert lake.rows("t", NAMES) == after
+    # Neither width.
+    write_text(lake, "public.t", cdc_name(7, "csv"), [bare.line("I", 85, 6, "w", "Bern", "new", "newer")], header=None)
+    error = str(lake.run_one(config, fails=True).error)
+    assert "9 columns" in error and "names 8" in error and "or 7 without before-images" in error

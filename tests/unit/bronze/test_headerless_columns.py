@@ -10,7 +10,7 @@ import pytest
 
 from dms_iceberg.bronze.csv_shapes import expected_columns, further_rows
 from dms_iceberg.bronze.schema_groups import inspect
-from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Csv, Table
+from dms_iceberg.config.model import BeforeImage, Bronze, BronzeFormat, Change, Column, Csv, Table
 from dms_iceberg.errors import BronzeError
 from unit.bronze.stored_file import CDC, LOAD, TABLE, stored
 
@@ -62,6 +62,70 @@ def test_before_images_may_be_of_all_columns_where_a_sequence_shows_that_no_colu
     bare = attrs.evolve(HEADERLESS, change=Change(sequence_column=None, stream_position_column=None))
     with pytest.raises(BronzeError, match="6 columns, but the document names 5"):
         names_of(tmp_path, [f"U,{TIME},1,a,new,2"], bare)
+
+
+OPTIONAL = attrs.evolve(HEADERLESS, change=Change(before_image=BeforeImage.OPTIONAL))
+BARE = f"U,{TIME},1,a,{SEQUENCE},0/16B3748"
+
+
+def test_before_images_that_may_be_absent_are_there_or_not_by_whole_files(tmp_path: Path) -> None:
+    for lines, name, expected in (
+        ([BARE], CDC, ALL[:-1]),
+        ([LOADED[:-1]], LOAD, ALL[:-1]),
+        ([CHANGED], CDC, ALL),
+        ([LOADED], LOAD, ALL),
+        ([f"{CHANGED},b"], CDC, [*ALL, "BI_v"]),
+        # One odd row is judged by itself, later.
+        ([BARE, BARE, CHANGED], CDC, ALL[:-1]),
+        ([CHANGED, CHANGED, BARE], CDC, ALL),
+    ):
+        assert names_of(tmp_path, lines, OPTIONAL, name=name) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "says"),
+    [
+        pytest.param([f"U,{TIME},1,{SEQUENCE},0/16,1"], CDC, "dms_change_seq of public.t cannot be", id="a column dropped, and images"),
+        pytest.param([f"U,{TIME},1,a,new,{SEQUENCE},0/16"], CDC, "dms_change_seq, dms_stream_position of public.t", id="a column added"),
+        pytest.param(
+            [f"U,{TIME},1,a,new,{SEQUENCE},0/16,2"], CDC, "dms_change_seq, dms_stream_position of", id="a column added, and images"
+        ),
+        pytest.param([f"I,{TIME},1,{SEQUENCE},0/16"], CDC, "5 columns, but the document names 7", id="a column dropped"),
+        pytest.param([f"I,{TIME},1,a,b,c,,,"], LOAD, "9 columns, but the document names 7", id="two columns added"),
+        pytest.param([f"I,{TIME},1,a,new,,"], LOAD, "dms_change_seq of public.t cannot be", id="a column added to a load"),
+    ],
+)
+def test_what_fits_neither_with_nor_without_before_images_is_refused(tmp_path: Path, lines: list[str], name: str, says: str) -> None:
+    with pytest.raises(BronzeError, match=says) as caught:
+        names_of(tmp_path, lines, OPTIONAL, name=name)
+    if "columns, but" in says:
+        assert "or 6 without before-images, as bronze.change.before_image is 'optional'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "lines", "name", "says"),
+    [
+        (Change(), [BARE], CDC, "none in others, set bronze.change.before_image to 'optional'. "),
+        (Change(), [LOADED[:-1]], LOAD, "none in others, set bronze.change.before_image to 'optional'. "),
+        (Change(before_image_prefix=None), [CHANGED], CDC, "none in others, set bronze.change.before_image_prefix to 'BI_' (or to the one"),
+        (Change(before_image_prefix=None), [f"{CHANGED},b"], CDC, "mapping rule) and bronze.change.before_image to 'optional'. "),
+    ],
+)
+def test_a_file_from_the_other_side_of_the_switch_names_the_way_out(
+    tmp_path: Path, change: Change, lines: list[str], name: str, says: str
+) -> None:
+    with pytest.raises(BronzeError) as caught:
+        names_of(tmp_path, lines, attrs.evolve(HEADERLESS, change=change), name=name)
+    assert says in str(caught.value)
+    allowed = attrs.evolve(change, before_image_prefix="BI_", before_image=BeforeImage.OPTIONAL)
+    assert names_of(tmp_path, lines, attrs.evolve(HEADERLESS, change=allowed), name=name)[:6] == ALL[:6]
+
+
+def test_without_a_sequence_nothing_is_said_of_before_images_that_are_absent(tmp_path: Path) -> None:
+    """A dropped column would look like them."""
+    with pytest.raises(BronzeError) as caught:
+        names_of(tmp_path, [f"U,{TIME},1,a"], attrs.evolve(HEADERLESS, change=Change(sequence_column=None, stream_position_column=None)))
+    assert "before_image to" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dms_iceberg.config.model import BeforeImage
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
 from unit.config.config_documents import changed
@@ -297,6 +298,13 @@ def test_csv_without_header_knows_its_columns() -> None:
     ]
     table["source_columns"] = ["order_id", "ordered_at", "email", "location", "deleted_by_app", "amount"]
     parse_config(document)
+    document["bronze"]["change"] = {"before_image": "optional", "sequence_column": "seq", "before_image_prefix": "BI_"}
+    assert parse_config(document).bronze.change.before_image is BeforeImage.OPTIONAL
+    document["bronze"]["change"] = {"before_image": "optional", "sequence_column": None, "before_image_prefix": None}
+    without_prefix, without_sequence = problems(document)
+    assert without_prefix.startswith("bronze.change.before_image: 'optional' needs bronze.change.before_image_prefix")
+    assert without_sequence.startswith("bronze.change.before_image: 'optional' needs bronze.change.sequence_column")
+    document["bronze"].pop("change")
     table["source_columns"] = ["order_id", "ordered", "email", "Location", "deleted", "order_id", "Op"]
     assert problems(document) == [
         f"{ORDERS}.columns[1].name: 'ordered_at' is not in source_columns; did you mean 'ordered'?",

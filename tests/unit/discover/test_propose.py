@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import attrs
 import pytest
 
-from dms_iceberg.discover.catalog import Catalog, Column, Identity, Index, Table
+from dms_iceberg.config import model as config
+from dms_iceberg.discover.catalog import Catalog, Column, Generated, Identity, Index, Table
 from dms_iceberg.discover.hcl import for_terraform
 from dms_iceberg.discover.proposal import Declared, Entry, LeftOut
 from dms_iceberg.discover.propose import propose
 from dms_iceberg.dms.types import DmsType, Kind
+from dms_iceberg.silver.unknown_columns import misspelt_drops
 from dms_iceberg.source.address import Engine
 
 
@@ -40,7 +43,17 @@ def test_a_column_named_like_an_image_is_declared() -> None:
 def test_an_image_of_a_column_that_the_document_names_cannot_be_declared() -> None:
     found = entry(column("BI_at", "timestamp"), column("at", "timestamp"))
     assert [one.name for one in found.declared] == ["at"]
-    assert any(note.startswith("BI_at: named like a before-image, and so not in silver") for note in found.notes)
+    assert any(note.startswith("BI_at: named like a before-image, so it cannot be declared") for note in found.notes)
+
+
+def test_a_column_that_a_dropped_one_resembles_is_declared_so_that_no_run_warns_of_the_name_in_drop() -> None:
+    found = entry(column("length"), column("lengths", generated=Generated.STORED), column("g", generated=Generated.VIRTUAL), column("big"))
+    assert [name for name, _ in found.dropped] == ["lengths", "g"]
+    assert found.declared == (Declared(name="length", why="named like lengths in drop, so declared: it is meant to be there"),)
+    declared = tuple(config.Column(name=one.name, type=one.type or None) for one in found.declared)
+    entered = config.Table(source="s.t", target="n.t", key=("id",), columns=declared, drop=("lengths", "g"))
+    assert misspelt_drops(entered, ["id", "length", "big"]) == []
+    assert misspelt_drops(attrs.evolve(entered, columns=()), ["id", "length", "big"]) != []
 
 
 def test_names_of_iceberg_and_spark_get_another_that_is_free() -> None:

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dms_emulator.files import CsvShape, FileFormat, FileShape
+from dms_emulator.files import BeforeImages, CsvShape, FileFormat, FileShape
+from dms_iceberg.config.model import BeforeImage
 from dms_iceberg.discover.catalog import Catalog, Column, Identity, Index, Table
 from dms_iceberg.discover.proposal import Entry, LeftOut
 from dms_iceberg.dms.types import DmsType
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.init.document import terraform_tables, yaml_document
+from dms_iceberg.init.document import forms, terraform_tables, yaml_document
 from dms_iceberg.init.finding import Found
 from dms_iceberg.init.report import report
 from dms_iceberg.init.run import examine
@@ -350,6 +351,45 @@ def test_decimal_commas_are_no_delimiters(tmp_path: Path) -> None:
 def test_headerless_files_of_two_widths(tmp_path: Path) -> None:
     half_way(tmp_path, HEADERLESS, attrs.evolve(HEADERLESS, sequence_column=None))
     assert "rows of 9, 10 columns" in only_reasons(look(tmp_path, CATALOG))
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["switched on", "switched off"])
+@pytest.mark.parametrize("images", BeforeImages)
+@pytest.mark.parametrize("op", [True, False])
+def test_headerless_files_of_a_task_whose_before_images_were_switched_half_way(
+    tmp_path: Path, op: bool, images: BeforeImages, back: bool
+) -> None:
+    bare = attrs.evolve(HEADERLESS, before_image_prefix=None, op_on_full_load=op)
+    later = attrs.evolve(HEADERLESS, before_images=images, op_on_full_load=op)
+    half_way(tmp_path, *((later, bare) if back else (bare, later)))
+    found = look(tmp_path, CATALOG)
+    entry = only_entry(found)
+    assert entry.source_columns == tuple(column.name for column in CATALOG.tables[0].columns)
+    assert (found.bronze.change.before_image_prefix, found.bronze.change.before_image) == ("BI_", BeforeImage.OPTIONAL)
+    assert any("no before-images: an update of a key there leaves the old row" in note for note in entry.notes)
+    assert forms(found.bronze)["change"]["before_image"] == "optional"
+
+
+def test_one_headerless_table_whose_files_all_lack_before_images(tmp_path: Path) -> None:
+    bare = attrs.evolve(HEADERLESS, before_image_prefix=None)
+    task = Task(tmp_path, bare)
+    task.load()
+    task.load(LINES)
+    task.changes(1, LINES)
+    task.shape = HEADERLESS
+    task.changes(2, moved=True)
+    columns = tuple(Column(name=one.name, type="text", shown="text", nullable=False, dms=one.type) for one in LINES.columns)
+    key = (Index(name="lines_pkey", columns=("order_id", "line_no"), primary=True),)
+    lines = Table(schema="shop", name="order_lines", identity=Identity.PRIMARY_KEY, columns=columns, unique=key)
+    found = look(tmp_path, attrs.evolve(CATALOG, tables=(CATALOG.tables[0], lines)))
+    assert [type(one) for one in found.proposals] == [Entry, Entry]
+    assert found.bronze.change.before_image is BeforeImage.OPTIONAL
+
+
+def test_headerless_files_whose_before_images_were_switched_without_a_sequence(tmp_path: Path) -> None:
+    bare = attrs.evolve(HEADERLESS, before_image_prefix=None, sequence_column=None, stream_position_column=None)
+    half_way(tmp_path, bare, attrs.evolve(bare, before_image_prefix="BI_"))
+    assert "rows of 7, 8 columns" in only_reasons(look(tmp_path, CATALOG))
 
 
 def test_headerless_files_without_a_catalog(tmp_path: Path) -> None:

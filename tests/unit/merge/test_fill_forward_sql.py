@@ -57,7 +57,7 @@ def test_only_tables_with_such_columns_are_changed() -> None:
 
 def marks(one: Config) -> list[str]:
     table = with_kept_positions(one, one.tables["public.t"])
-    columns = split_columns(SchemaGroup(True, "", tuple(FILE), (), None), FILE, one.bronze.change, table)
+    columns = split_columns(SchemaGroup(True, "", tuple(FILE), (), None), FILE, one.bronze, table)
     silver = silver_columns(table, columns.names)
     return mark_select([name for name, _ in FILE], columns, one.bronze, table, silver)
 

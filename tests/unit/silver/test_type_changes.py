@@ -10,7 +10,7 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.clean import typed_steps
 from dms_iceberg.changes.frames import ReadGroup
-from dms_iceberg.config.model import Change, Column, Mode, NullInUpdate, SchemaChanges, Table, TypeChanges
+from dms_iceberg.config.model import Bronze, Change, Column, Mode, NullInUpdate, SchemaChanges, Table, TypeChanges
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, WidenColumn
@@ -31,7 +31,7 @@ def evolution(one: Table, existing: dict[str, str] | None, *files: dict[str, str
     for number, file in enumerate(files):
         found = [*SERVICE.items(), *file.items()]
         group = SchemaGroup(True, "", tuple(found), (BronzeFile(True, f"{number:017d}", "f", "f", 1, "e", "parquet"),), 1)
-        columns = split_columns(group, found, Change(), one, known=[name for file in files for name in file])
+        columns = split_columns(group, found, Bronze(uri="x"), one, known=[name for file in files for name in file])
         groups.append(ReadGroup(group, cast(DataFrame, None), columns))
     return plan_evolution(one, groups, {}, existing, change=Change(), ntz=ntz)
 
