@@ -95,6 +95,11 @@ class Merging:
         self._word = RunRequest(frozenset(self.config.tables)) if before is not None else NO_REQUEST
         self._truncates: dict[str, list[int]] = {kind.source: [] for kind in world.kinds}
 
+    @property
+    def root(self) -> Path:
+        """The folder that the files arrive in."""
+        return self._folder.root
+
     def configured(self, entries: Mapping[str, Mapping[str, Any]]) -> Config:
         """The configuration with other ``entries`` of some tables, by their names without a schema."""
         changed = {f"{SCHEMA}.{name}": {**self._document["tables"][f"{SCHEMA}.{name}"], **entry} for name, entry in entries.items()}

@@ -1,9 +1,10 @@
-"""What befalls files on their way: late arrival, names in another zone or ahead, copies in a second date folder, and uploads again.
+"""What befalls files: late arrival, names in another zone or ahead, copies in a second date folder, uploads again, and moves once merged.
 
 None of it changes what happened at the source, nor breaks the promise of `task_files`: whatever is written again is written to its end.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from random import Random
 
 import attrs
@@ -98,6 +99,18 @@ def _uploaded_again(rng: Random, deliveries: list[Delivery], runs: int) -> list[
     choices = [place for place, one in enumerate(deliveries) if not one.file.is_load and one.run < runs - 1]
     chosen = set(rng.sample(choices, min(len(choices), rng.randint(1, 2))))
     return [attrs.evolve(one, again=rng.randint(one.run + 1, runs - 1)) if place in chosen else one for place, one in enumerate(deliveries)]
+
+
+def move_away(rng: Random, root: Path) -> list[Path]:
+    """Move some files of each table, each to another folder of it, with their ETags; return where they are."""
+    moved = []
+    for path in sorted(root.glob("*/*/**/*")):
+        if path.is_file() and "processed" not in path.parts and rng.random() < 0.4:
+            table = root.joinpath(*path.relative_to(root).parts[:2])
+            target = table / rng.choice(("processed", "processed/2026")) / path.relative_to(table)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            moved.append(path.rename(target))
+    return moved
 
 
 def arrivals_of(rng: Random, files: Sequence[BronzeFile], runs: int, *, in_order: bool) -> list[int]:

@@ -1,10 +1,11 @@
 """Classifies the columns of change files: source columns, service columns, and before-images."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
 from dms_iceberg.bronze.before_images import Images, find_images, refuse_undecided
+from dms_iceberg.bronze.foreign_records import foreign_records
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.image_names import image_of
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
@@ -87,19 +88,12 @@ def split_columns(
     found_service = (op, timestamp, sequence, find(change.stream_position_column), *before.values(), *like_images.left_out)
     service = frozenset(name for name in found_service if name is not None)
     source = tuple((name, type_) for name, type_ in columns if name not in service)
-    if op is None and not (change.load_without_op and not is_cdc):
-        raise BronzeError(
-            f"{example}: no operation column {change.op_column!r} among {', '.join(n for n, _ in columns)}. "
-            + (
-                "Without it a delete cannot be told from an insert: set bronze.change.op_column to the name the task writes."
-                if is_cdc
-                else "DMS leaves it out of full-load files unless IncludeOpForFullLoad is true. If every row of these files is an "
-                "insert, set bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) "
-                "and load again."
-            )
-        )
     present = {name.lower() for name, _ in source}
     missing = [key for key in table.key if key.lower() not in present]
+    if op is None and missing and (foreign := foreign_records(by_name)) is not None:
+        raise BronzeError(f"{example}: {foreign.found}. {foreign.advice}.")
+    if op is None and not (change.load_without_op and not is_cdc):
+        raise BronzeError(f"{example}: {_no_operation([name for name, _ in columns], change, is_cdc=is_cdc)}")
     if missing:
         raise BronzeError(
             f"{example}: key column {missing[0]!r} of {table.source} is not in the file, which has {', '.join(n for n, _ in source)}. "
@@ -117,6 +111,22 @@ def split_columns(
     others = {name: image for name, image in found_images.items() if image is not None and image in like_images.known}
     _refuse_other_types({name.lower(): type_ for name, type_ in columns}, {**before, **others}, example)
     return SourceColumns(source, op, timestamp, sequence, before, service, others, like_images)
+
+
+def _no_operation(names: Sequence[str], change: Change, *, is_cdc: bool) -> str:
+    """Return what files without the operation column have, and what may be the cause."""
+    found = f"no operation column {change.op_column!r} among {', '.join(names)}. "
+    if is_cdc:
+        return (
+            f"{found}Without it a delete cannot be told from an insert. If the task writes it under another name, set "
+            "bronze.change.op_column to that. If it writes none (CdcInsertsOnly, CdcInsertsAndUpdates of the endpoint), set both to false, "
+            "and load again into a new load epoch. If another program has written or changed the file, restore that of DMS."
+        )
+    return (
+        f"{found}DMS leaves it out of full-load files unless IncludeOpForFullLoad is true. If every row of these files is an insert, set "
+        "bronze.change.load_without_op to true; better, set IncludeOpForFullLoad (Terraform: include_op_for_full_load) and load again. If "
+        "the task writes it under another name, set bronze.change.op_column to that."
+    )
 
 
 def _refuse_no_clock(types: Mapping[str, str], timestamp: str | None, sequence: str | None, example: str) -> None:

@@ -1,12 +1,15 @@
 """Suggests where the files of a table may be when its folder is empty: the existing folders with the nearest names."""
 
 from collections.abc import Sequence
+from itertools import islice
 
 from dms_iceberg.config.problems import first_of, nearest
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
 _SHOWN = 10
+_FIRST = 1000
+"""Objects that S3 lists in one request. A slash sorts before letters and digits, so keys with two of them come first."""
 
 
 def whereabouts(store: ObjectStore, schema: str, table: str) -> str:
@@ -25,6 +28,27 @@ def whereabouts(store: ObjectStore, schema: str, table: str) -> str:
     if next(iter(store.list("")), None) is not None:
         return f"{store.root}/ has files and no folder, and bronze.uri must be the folder that those of the schemas are in"
     return f"nothing at all lies below {store.root}/"
+
+
+def nameless(store: ObjectStore, schema: str, table: str) -> str:
+    """Return that a table's files lie below a folder without a name, with what to do; "" if the first objects show none.
+
+    Only S3 has such keys. Costs a listing or two.
+    """
+    top = next((one.key for one in islice(store.list(""), _FIRST) if one.key.startswith("/")), None)
+    if top is not None:
+        top = next((one.key for one in store.list(f"/{schema}/{table}/")), None)
+    within = next((one.key for one in islice(store.list(f"{schema}/"), _FIRST) if one.key.startswith(f"{schema}//{table}/")), None)
+    key = top if top is not None else within
+    return "" if key is None else two_slashes(store, key)
+
+
+def two_slashes(store: ObjectStore, key: str) -> str:
+    """Return what to do about a key with an empty part."""
+    return (
+        f"{store.root}/{key}: there are two slashes in a row in its key, a folder without a name, which Spark cannot read. BucketFolder of "
+        "the endpoint begins or ends with a slash: set it without, and load again; or copy the objects to keys with one slash"
+    )
 
 
 def neighbour(store: ObjectStore) -> str:

@@ -158,8 +158,9 @@ def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:
     tail = store.read(file.key, file.size - tail_size, tail_size) if tail_size else b""
     if len(tail) < 12 or tail[-4:] != _MAGIC:
         raise BronzeError(
-            f"{join(store.root, file.key)}: not a whole Parquet file ({file.size} bytes, no Parquet footer at its end). It is truncated or "
-            "damaged. Restore it from the source task (or from a bucket version), or move it away if its changes may be missing."
+            f"{join(store.root, file.key)}: not a whole Parquet file ({file.size} bytes, no Parquet footer at its end). It is truncated, "
+            "damaged, or of another format. Restore it from the source task (or from a bucket version), or move it away if its changes may "
+            "be missing."
         )
     footer = int.from_bytes(tail[-8:-4], "little") + 8
     if footer > len(tail):

@@ -1,4 +1,4 @@
-"""Runs the steps read -> normalise -> clean as DataFrames. Lazy: no Spark job except the one that finds the columns of JSON lines."""
+"""Runs the steps read -> normalise -> clean as DataFrames. Lazy, except for what finds the columns of JSON lines, and empty operations."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
 from dms_iceberg.bronze.columns import SourceColumns, split_columns
+from dms_iceberg.bronze.empty_operations import without_empty_operations
 from dms_iceberg.bronze.layout import layout_text
 from dms_iceberg.bronze.position import CLOCK_DIGITS
 from dms_iceberg.bronze.read import read_group
@@ -60,7 +61,11 @@ def read_groups(
     spark: SparkSession, config: Config, root: str, groups: Sequence[SchemaGroup], table: Table, existing: Collection[str] = ()
 ) -> list[ReadGroup]:
     """Open every group; ``existing`` are the silver table's columns. See `read_group` and `classify_columns` for the errors raised."""
-    read = [(group, read_group(spark, root, group, config.bronze, table, existing)) for group in groups]
+
+    def rows_of(group: SchemaGroup) -> DataFrame:
+        return read_group(spark, root, group, config.bronze, table, existing)
+
+    read = [one for group in groups for one in without_empty_operations(group, config.bronze.change, rows_of)]
     return classify_columns(read, config, table, existing)
 
 

@@ -38,6 +38,14 @@ from dms_iceberg.sql.cdc_columns import (
 from dms_iceberg.sql.quoting import quote, string_literal
 
 _ONLY_INSERTS = "unknown_op: a full load has only inserts; an update or delete in a LOAD file is of something else"
+_ALL_WITHOUT = (
+    "If no row of the LOAD file has one, its rows are inserts with bronze.change.load_without_op: true; for rows that are in quarantine "
+    "already, run --rebuild after it"
+)
+_SOME_WITHOUT = (
+    "Either other rows of its LOAD file have one, so it is damaged: restore the file; or it went to quarantine before load_without_op was "
+    "set: run --rebuild"
+)
 LEAVING_HALVES, ALTERNATIVES = (1, 2), (2, 4)
 
 
@@ -175,13 +183,25 @@ def _position_sql(group: SchemaGroup, columns: SourceColumns, load: int) -> str:
     return sequence_position_sql(load, quote(columns.sequence), FILE_TIME)
 
 
+def _operation_checks(op: str, change: Change, *, is_cdc: bool) -> list[str]:
+    """Return the cases in which a row's operation is none that is known. An empty one has other causes than a word."""
+    allowed = "allowed are " + ", ".join(change.op_words)
+    empty = f"unknown_op: the row has no operation; {allowed}"
+    if not is_cdc:
+        empty = f"{empty}. {_SOME_WITHOUT if change.load_without_op else _ALL_WITHOUT}"
+    return [
+        f"WHEN coalesce(CAST({quote(op)} AS string), '') = '' AND {OP} IS NULL THEN {string_literal(empty)}",
+        f"WHEN {OP} IS NULL THEN {string_literal(f'unknown_op: {allowed}')}",
+    ]
+
+
 def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
     checks = [
         f"WHEN {NOT_TEXT} THEN 'encoding: the row holds bytes that are not UTF-8'",
         *unread_cases(),
     ]
     if columns.op is not None:
-        checks.append(f"WHEN {OP} IS NULL THEN {string_literal('unknown_op: allowed are ' + ', '.join(change.op_words))}")
+        checks += _operation_checks(columns.op, change, is_cdc=is_cdc)
         if not is_cdc:
             checks.append(f"WHEN {OP} <> 'I' THEN {string_literal(_ONLY_INSERTS)}")
     if columns.sequence is not None and not is_cdc:

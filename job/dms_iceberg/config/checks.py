@@ -51,6 +51,9 @@ def _check_bronze(bronze: Bronze, problems: Problems) -> None:
         problems.add("bronze.uri", f"'{kind}:' is not supported; use s3://, file:// or a path")
     if bronze.format is BronzeFormat.CSV:
         _check_csv(bronze.csv, problems)
+        if bronze.csv.null and bronze.csv.null in bronze.change.op_words:
+            word = below("bronze.change.op_words", bronze.csv.null)
+            problems.add(word, "is the text of bronze.csv.null, so no row has it as its operation")
     _check_change(bronze.change, problems)
     for field in ("before_image_prefix", "before_image_suffix"):
         if getattr(bronze.change, field) == "":
@@ -101,6 +104,11 @@ def _check_change(change: Change, problems: Problems) -> None:
             problems.add(below(path, field), f"'{name}' is also {other}; each service column has its own name")
     if not change.op_words:
         problems.add(below(path, "op_words"), 'must not be empty; write words such as {"INSERT": "I", "UPDATE": "U", "DELETE": "D"}')
+    if "" in change.op_words:
+        problems.add(
+            below(path, "op_words"),
+            'an empty text is no word, and no row has it; loaded rows without an operation are inserts with "load_without_op": true',
+        )
     for word, operation in change.op_words.items():
         if operation not in _OPERATIONS:
             problems.add(below(below(path, "op_words"), word), f"found {shown(operation)}; allowed: {listed(_OPERATIONS)}")

@@ -28,7 +28,12 @@ def examine(config: Config, queue: str | None = None) -> Examination:
     try:
         spark = open_session(config)
     except FAILURES as error:
-        yield Finding("Spark", Verdict.WRONG, describe(error), "No session starts: Java 17 is needed (see JAVA_HOME), and the jars.")
+        yield Finding(
+            "Spark",
+            Verdict.WRONG,
+            describe(error),
+            "No session starts. It needs Java 17 (see JAVA_HOME), the jars, and memory and a port for the driver.",
+        )
         return
     yield examine_runtime(spark)
     yield from examine_catalog(spark, config)

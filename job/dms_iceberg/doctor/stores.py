@@ -4,6 +4,7 @@ import uuid
 from datetime import UTC, datetime
 
 from dms_iceberg.bronze.keys import table_prefix
+from dms_iceberg.bronze.nearest_folders import nameless
 from dms_iceberg.config.model import Config
 from dms_iceberg.doctor.finding import Examination, Finding, Verdict, tried
 from dms_iceberg.storage.open_store import open_store
@@ -67,6 +68,7 @@ def _read(store: ObjectStore, config: Config) -> str | Finding:
     text = f"{store.root}: {len(found):,} of {len(firsts):,} tables have files"
     if not found:
         advice = "Nothing could be read yet. If DMS has written files, compare bronze.uri with the endpoint's bucket and folder."
-        return Finding("bronze", Verdict.NOTE, text, advice)
+        odd = (nameless(store, table.schema_name, table.table_name) for table in config.tables.values())
+        return Finding("bronze", Verdict.NOTE, text, next(filter(None, odd), advice))
     store.read(found[0].key, 0, 1)
     return f"{text}, read from {found[0].key}"

@@ -1,7 +1,7 @@
 """Finds the commit time among a table's columns, by its values and its place. Pure."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from itertools import pairwise
@@ -77,19 +77,19 @@ def _in_deletes(samples: Samples, name: str, op: str, sequence: str | None) -> _
     deletes = [
         (sample.file.order, cells)
         for sample in samples.changes
-        for cells in _rows(sample)
+        for cells in sample.cells()
         if WORDS.get((cells.get(op) or "").casefold()) == "D"
     ]
     there = [one for one in own if any(cells.get(one) for _, cells in deletes)]
     if not deletes or not there:
         return _Deletes.SAY_NOTHING
-    loaded = {(*(cells.get(one) for one in there), cells.get(name)) for sample in samples.load for cells in _rows(sample)}
+    loaded = {(*(cells.get(one) for one in there), cells.get(name)) for sample in samples.load for cells in sample.cells()}
     if any((*(cells.get(one) for one in there), cells.get(name)) in loaded for _, cells in deletes):
         return _Deletes.CONTRADICT
     before: dict[tuple[str | None, ...], set[tuple[str, str | None]]] = {}
     inserts = []
     for sample in samples.both:
-        for cells in _rows(sample):
+        for cells in sample.cells():
             if not sample.file.is_cdc or WORDS.get((cells.get(op) or "").casefold()) == "I":
                 inserts.append(cells)
             if not sample.file.is_cdc or WORDS.get((cells.get(op) or "").casefold()) in ("I", "U"):
@@ -109,20 +109,22 @@ def _in_deletes(samples: Samples, name: str, op: str, sequence: str | None) -> _
 
 def _is_in_deletes(samples: Samples, name: str, op: str | None, sequence: str) -> bool:
     """Whether deletes have the time in the sequence. A time of the source is that of the insert or the last update there."""
-    deletes = [cells for one in samples.changes for cells in _rows(one) if WORDS.get((cells.get(op or "") or "").casefold()) == "D"]
-    return bool(deletes) and sum(_is_near(cells.get(name), cells.get(sequence)) for cells in deletes) * 2 > len(deletes)
+    deletes = [cells for one in samples.changes for cells in one.cells() if WORDS.get((cells.get(op or "") or "").casefold()) == "D"]
+    return bool(deletes) and sum(is_near_sequence(cells.get(name), cells.get(sequence)) for cells in deletes) * 2 > len(deletes)
 
 
-def _is_near(time: str | None, sequence: str | None) -> bool:
+def is_near_sequence(time: str | None, sequence: str | None) -> bool:
+    """Whether a time is that in a sequence, but for a moment."""
     return bool(time and sequence) and abs(_time(time or "") - _in_sequence(sequence or "")) <= _SAME_COMMIT
+
+
+def is_same_commit(time: str | None, other: str | None) -> bool:
+    """Whether two times may be those of one commit."""
+    return bool(time and other) and abs(_time(time or "") - _time(other or "")) <= _SAME_COMMIT
 
 
 def _in_sequence(digits: str) -> datetime:
     return datetime.strptime(digits[:14], "%Y%m%d%H%M%S")
-
-
-def _rows(sample: Sample) -> Iterator[dict[str, str | None]]:
-    yield from (dict(zip(sample.names, row, strict=True)) for row in sample.rows)
 
 
 def are_times(values: Sequence[str | None]) -> bool:

@@ -12,7 +12,8 @@ from itertools import islice
 import attrs
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, parse_key, time_of
-from dms_iceberg.bronze.nearest_folders import may_be_source
+from dms_iceberg.bronze.nearest_folders import may_be_source, two_slashes
+from dms_iceberg.errors import BronzeError
 from dms_iceberg.storage.store import ObjectStore
 
 PAGE = 1000
@@ -77,6 +78,9 @@ def find_root(store: ObjectStore) -> Root | None:
     """Return the folder above the schema folders, found from change files; None if there are none.
 
     It is the given folder, one below it (such as that of the newest load epoch), or up to two above it.
+
+    Raises:
+        BronzeError: the files are below a folder without a name.
     """
     found = list(first_files(store, ""))
     if not found:
@@ -87,6 +91,8 @@ def find_root(store: ObjectStore) -> Root | None:
     places = [folder_of_table(file) for file in found]
     # A file that lies about above the folders says nothing.
     parts = min([one for one in places if len(one) > 1] or places, key=len)
+    if "" in parts:
+        raise BronzeError(two_slashes(store, found[places.index(parts)].key))
     if epoch := next((one for one in places if len(one) > len(parts) and EPOCH.fullmatch(one[-3]) and one[:-3] == parts[:-2]), None):
         # A bucket folder may have the first load itself, and later ones in folders epoch-N.
         root = _newest_epoch(store, epoch[:-2])

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dms_iceberg.init.folders import TableFiles
 from dms_iceberg.init.images import FoundImages
+from dms_iceberg.init.operation import is_without_operation
 from dms_iceberg.init.role import Roles, Samples
 from dms_iceberg.init.samples import Sample
 
@@ -55,9 +56,13 @@ def history_notes(samples: Samples, roles: Roles, images: FoundImages) -> Iterat
             yield f"{_which(samples.changes, without)} no {name}: {loss}"
     if images.affix is not None and (without := [one for one in samples.changes if images.names.isdisjoint(one.names)]):
         yield f"{_which(samples.changes, without)} no before-images: an update of a key there leaves the old row"
-    if without := [one for one in samples.load if roles.op.name is not None and roles.op.name not in one.names]:
-        whole = "the LOAD files have" if len(without) == len(samples.load) else f"LOAD files such as {without[0].file.key} have"
-        yield f"{whole} no {roles.op.name}: their rows are inserts (load_without_op)"
+    if roles.op.name is not None:
+        lacking = [one for one in samples.load if roles.op.name not in one.names]
+        empty = [one for one in samples.load if one not in lacking and is_without_operation(one, roles.op.name)]
+        for without, what in ((lacking, f"no {roles.op.name}"), (empty, f"no value in {roles.op.name}")):
+            if without:
+                whole = "the LOAD files have" if len(without) == len(samples.load) else f"LOAD files such as {without[0].file.key} have"
+                yield f"{whole} {what}: their rows are inserts (load_without_op)"
 
 
 def _which(samples: Sequence[Sample], some: Sequence[Sample]) -> str:

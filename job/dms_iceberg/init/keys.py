@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from dms_iceberg.discover.proposal import shown_names
+from dms_iceberg.init.changing_columns import changing, never_key
 from dms_iceberg.init.commit_time import are_times
 from dms_iceberg.init.earlier_values import operations
 from dms_iceberg.init.images import FoundImages
@@ -36,9 +38,12 @@ def propose_key(table: str, samples: Samples, roles: Roles, images: FoundImages,
         table: its name, without the schema.
         columns: the source's columns, in their order.
     """
+    columns = [name for name in columns if name not in roles.added_names]
     rows = _Rows(samples, roles)
     against = list[str]()
-    for key, why in _evidence(samples, roles, images, columns):
+    for found, reason in _evidence(samples, roles, images, columns):
+        key, narrowed = _without_changing(found, samples, roles, rows)
+        why = f"{reason}{narrowed}"
         if problem := rows.against(key):
             against.append(f"{why}, but {problem}")
         else:
@@ -46,7 +51,7 @@ def propose_key(table: str, samples: Samples, roles: Roles, images: FoundImages,
             times = [name for name in key if are_times(all_values(samples.both, name))]
             if times:
                 why = f"{why}; but {times[0]} has a time in every row: a commit time would not be part of the key"
-            return ProposedKey(columns=key, sure=Sure.DOUBTFUL if times else Sure.LIKELY, why=why)
+            return ProposedKey(columns=key, sure=Sure.DOUBTFUL if times or narrowed else Sure.LIKELY, why=why)
     for key in _by_name(table, columns):
         if rows.count and not rows.against(key, by_name=True):
             why = f"{rows.said}, and named like a key"
@@ -59,6 +64,19 @@ def propose_key(table: str, samples: Samples, roles: Roles, images: FoundImages,
         return ProposedKey(columns=(), sure=Sure.DOUBTFUL, why="; ".join(["there is no loaded or inserted row to look at", *against]))
     why = f"no column that is named like a key is unique and never NULL in {rows.count:,} rows"
     return ProposedKey(columns=(), sure=Sure.DOUBTFUL, why="; ".join([why, *against]))
+
+
+def _without_changing(key: tuple[str, ...], samples: Samples, roles: Roles, rows: "_Rows") -> tuple[tuple[str, ...], str]:
+    """Return a key without the columns that cannot be part of it, as those of mapping rules, and which these are."""
+    said = ""
+    empty = set(never_key(key, samples))
+    if empty and (rest := tuple(name for name in key if name not in empty)):
+        key, said = rest, f"; without {shown_names(sorted(empty))}, NULL in loaded rows"
+    for names in changing(key, samples, roles):
+        rest = tuple(name for name in key if name not in names)
+        if not rows.against(rest, by_name=True):
+            return rest, f"{said}; without {shown_names(names)}, which changes while a row stays"
+    return key, said
 
 
 def against_key(key: Sequence[str], samples: Samples, roles: Roles) -> str:

@@ -26,16 +26,31 @@ class Role:
 
 
 @attrs.frozen(kw_only=True)
+class Added:
+    """A column with something that another column with a purpose has as well.
+
+    Attributes:
+        what: the operation, or the time, of each change.
+        rule: the expression of the mapping rule that adds such a column.
+    """
+
+    name: str
+    what: str
+    rule: str
+
+
+@attrs.frozen(kw_only=True)
 class Roles:
     """What DMS has added to a table's files.
 
     Attributes:
         op: the operation of each change.
         words: the words of the operation column, with I, U or D.
-        op_in_load: whether LOAD files have it; None where there are no LOAD rows.
+        op_in_load: whether all LOAD files have it, with a value; None where there are no LOAD rows.
         timestamp: the commit time.
         sequence: ``$AR_H_CHANGE_SEQ``.
         stream: ``$AR_H_STREAM_POSITION``.
+        added: columns with the operation or time of each change once more: columns of silver, and never of a key.
         doubts: columns that may have a purpose, and why that is not certain.
     """
 
@@ -45,7 +60,13 @@ class Roles:
     timestamp: Role
     sequence: Role
     stream: Role
+    added: tuple[Added, ...] = ()
     doubts: tuple[str, ...] = ()
+
+    @property
+    def added_names(self) -> frozenset[str]:
+        """The columns of ``added``."""
+        return frozenset(one.name for one in self.added)
 
     @property
     def names(self) -> frozenset[str]:

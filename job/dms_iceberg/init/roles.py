@@ -3,8 +3,10 @@
 from collections.abc import Collection, Sequence
 
 from dms_iceberg.bronze.position import is_sequence
+from dms_iceberg.init.added_columns import find_added
 from dms_iceberg.init.commit_time import find_commit_time
 from dms_iceberg.init.csv_form import WORDS
+from dms_iceberg.init.operation import find_operation, is_without_operation
 from dms_iceberg.init.role import Role, Roles, Samples, Sure, filled
 from dms_iceberg.init.samples import Sample, all_names, all_values
 from dms_iceberg.init.stream_position import find_stream
@@ -12,7 +14,7 @@ from dms_iceberg.init.stream_position import find_stream
 
 def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
     """Return the purposes of a table's columns; ``own`` are known to be the source's."""
-    op = _operation(samples, own)
+    op = find_operation(samples, own)
     words = _words(samples, op.name)
     taken = {op.name}
     sequence = _sequence(samples, own)
@@ -20,7 +22,8 @@ def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
     timestamp, doubts = find_commit_time(samples, taken, own, op=op.name, sequence=sequence.name)
     taken.add(timestamp.name)
     stream, unsure = find_stream(samples, taken | set(own), sequence.name)
-    with_op = [op.name in sample.names for sample in samples.load]
+    added = find_added(samples, taken | {stream.name, *own}, op=op, sequence=sequence, timestamp=timestamp)
+    with_op = [not is_without_operation(sample, op.name) for sample in samples.load]
     return Roles(
         op=op,
         words=words,
@@ -28,38 +31,9 @@ def find_roles(samples: Samples, own: Collection[str] = ()) -> Roles:
         timestamp=timestamp,
         sequence=sequence,
         stream=stream,
+        added=added,
         doubts=(*doubts, *unsure),
     )
-
-
-def _operation(samples: Samples, own: Collection[str]) -> Role:
-    of = samples.changes or samples.load
-    names = [name for name in _others(of, own) if _are_words(all_values(of, name)) and all(name in one.names for one in of)]
-    # A loaded row is an insert. A column of the source has other words there as well.
-    names = [name for name in names if _are_inserts(all_values(samples.load, name))]
-    where = "change" if samples.changes else "LOAD"
-    if not names:
-        why = f"no column of the {where} files has I, U, D (or INSERT, UPDATE, DELETE) in every row"
-        return Role(name=None, sure=Sure.CERTAIN, why=why)
-    first = [name for name in names if all(one.names[0] == name for one in of)]
-    best = first[0] if first else next((name for name in names if name.casefold() == "op"), names[0])
-    if not samples.changes:
-        return Role(name=best, sure=Sure.LIKELY, why="the same word of an insert in every LOAD row; there are no change files yet")
-    others = [name for name in names if name != best]
-    why = "every change has a word of an operation there" + (", in the first column" if first else "")
-    return Role(name=best, sure=Sure.CERTAIN if first and not others else Sure.LIKELY, why=why + _also(others))
-
-
-def _also(others: Sequence[str]) -> str:
-    return f"; {', '.join(others)} also has such words" if others else ""
-
-
-def _are_words(values: Sequence[str | None]) -> bool:
-    return bool(values) and all(value is not None and value.casefold() in WORDS for value in values)
-
-
-def _are_inserts(values: Sequence[str | None]) -> bool:
-    return all(value is not None and WORDS.get(value.casefold()) == "I" for value in values)
 
 
 def _words(samples: Samples, op: str | None) -> dict[str, str]:

@@ -141,8 +141,8 @@ def _rooted(uri: str) -> tuple[ListedStore, Root]:
         refuse_transactions(store)
         raise BronzeError(
             f"{store.root}: no file with a name that DMS gives (LOAD00000001.csv, 20260301-100130000.parquet) was found "
-            f"there{neighbour(store) or '.'} Name the bucket folder of the DMS endpoint: the folder with those of the schemas. If the task "
-            f"has just begun, wait for its first file{_not_looked_into(store)}"
+            f"there{neighbour(store) or '.'}{_first_object(store)} Name the bucket folder of the DMS endpoint: the folder with those of "
+            f"the schemas. If the task has just begun, wait for its first file{_not_looked_into(store)}"
         )
     refuse_other_tasks(store, root.path)
     if not root.path and not root.above:
@@ -156,6 +156,12 @@ def _rooted(uri: str) -> tuple[ListedStore, Root]:
     # A local path is opened as it is: in a URI its percent signs would mean something.
     below = ListedStore(open_store(place.removeprefix("file://")))
     return below, attrs.evolve(root, notes=(*root.notes, *store.warnings()))
+
+
+def _first_object(store: ObjectStore) -> str:
+    """Return what is there instead of files of DMS, as a sentence with a leading blank; "" without any object."""
+    first = next((one.key for one in store.list("")), None)
+    return "" if first is None else f" The first object there is {first}: if another program wrote it, such files cannot be merged."
 
 
 def _not_looked_into(store: ListedStore) -> str:
@@ -217,7 +223,8 @@ def _proposal(finding: TableFinding, keys: dict[str, ProposedKey]) -> Proposal:
     if not key.columns:
         reason = f"no key can be proposed: {key.why}. Give --source with the URL of the database, or write the entry with the key by hand"
         return LeftOut(table=name, reasons=(reason,))
-    needs = by_values(finding.columns, finding.samples, finding.images.contradicted)
+    undecided = [column for column in finding.columns if column not in finding.roles.added_names]
+    needs = by_values(undecided, finding.samples, finding.images.contradicted)
     if unreadable := [column for column, _ in needs.dropped if column in key.columns]:
         return LeftOut(table=name, reasons=(f"its key column {unreadable[0]} is a TIME of Parquet, which Spark cannot read",))
     keys[name] = key
@@ -245,7 +252,10 @@ def _by_catalog(finding: TableFinding, catalog: Catalog, keys: dict[str, Propose
     against = against_key(entry.key, finding.samples, finding.roles)
     notes = list(finding.notes)
     if against and not is_there(entry.key, finding.samples):
-        reason = f"its key in the catalog is {', '.join(entry.key)} ({entry.key_from}), but {against}: these are not files of that table"
+        reason = (
+            f"its key in the catalog is {', '.join(entry.key)} ({entry.key_from}), but {against}: these are not files of that table, or a "
+            "mapping rule renames or removes the column (then run init without --source)"
+        )
         return LeftOut(table=name, reasons=(reason,))
     if against:
         notes.append(f"the key is that of the catalog, but {against}: compare whether these are files of that table")

@@ -53,6 +53,10 @@ class Sample:
         place = self.names.index(name)
         return [row[place] for row in self.rows]
 
+    def cells(self) -> Iterator[dict[str, str | None]]:
+        """Yield each row as its values by column."""
+        yield from (dict(zip(self.names, row, strict=True)) for row in self.rows)
+
     def type_of(self, name: str) -> str:
         """Return the type of a column, "" where it is not known."""
         return self.types[self.names.index(name)] if self.types and name in self.names else ""

@@ -13,11 +13,13 @@ from dms_iceberg.init.finding import TableFinding
 from dms_iceberg.init.folders import TableFiles
 from dms_iceberg.init.history import history_notes, order_problem, several_formats
 from dms_iceberg.init.images import find_images
+from dms_iceberg.init.operation import no_operation
 from dms_iceberg.init.role import Role, Samples, Sure
 from dms_iceberg.init.roles import find_roles
 from dms_iceberg.init.samples import Sample, all_names
 
 _LONE = "stands where DMS writes the commit time, and most other tables have no such column: taken for one of the source"
+_ADDED = "once more, as a mapping rule with {rule} adds it. It is a column of silver, unless drop leaves it out, and of no key"
 _NO_NAMES = (
     "its files have no header, so they do not say what their columns are called. Give --source with the URL of the database (such as "
     "postgresql://user@host/db), write the entry by hand with the names in source_columns, or let DMS write headers (AddColumnName) or "
@@ -58,6 +60,8 @@ def find_table(
             problems.append(found)
         else:
             samples = found
+    elif not problems:
+        problems += [twins for one in samples if (twins := _twins(one, one.names))][:1]
     with_rows = [one for one in samples if one.names and (one.rows or not one.text)]
     load = tuple(one for one in with_rows if not one.file.is_cdc and one.rows)
     sorted_out = Samples(load=load, changes=tuple(one for one in with_rows if one.file.is_cdc and one.rows))
@@ -67,10 +71,11 @@ def find_table(
     images = find_images(sorted_out, roles, own, complete=_are_all(files, samples))
     columns = tuple(name for name in all_names(sorted_out.both) if name not in roles.names | images.names)
     if not problems:
-        problems += _problems(sorted_out, roles.op.name, roles.op.why)
+        problems += _problems(sorted_out, roles.op.name, own)
         problems += [problem for problem in [order_problem(sorted_out, roles)] if problem]
         notes += [*history_notes(sorted_out, roles, images), *roles.doubts]
         notes += _to_decide(roles.timestamp)
+        notes += [f"{one.name} has {one.what} of every change {_ADDED.format(rule=one.rule)}" for one in roles.added]
         notes += [f"{name} {_LONE}" for name in not_added if name in columns]
         notes += [*([images.why] if images.contradicted else []), *images.doubts]
         notes += [] if sorted_out.changes else ["there are no change files with rows yet: what only changes show is not known"]
@@ -92,16 +97,12 @@ def _are_all(files: TableFiles, samples: Sequence[Sample]) -> bool:
     return bool(files.load) and files.complete and files.listed == len(samples) and all(sample.whole for sample in samples)
 
 
-def _problems(samples: Samples, op: str | None, why: str) -> Iterator[str]:
+def _problems(samples: Samples, op: str | None, own: Collection[str]) -> Iterator[str]:
     if not samples.both:
         yield "none of the sampled files has a row. Run init again when there are rows"
     elif samples.changes and op is None:
-        partly = [one for one in samples.changes if any(name.casefold() == "op" for name in one.names)]
-        some = f" ({partly[0].file.key} has one that is called like it)" if partly and len(partly) < len(samples.changes) else ""
-        yield (
-            f"{why}{some}, so a delete cannot be told from an insert. Set CdcInsertsOnly and CdcInsertsAndUpdates of the endpoint to "
-            "false, and load the table again into a new load epoch"
-        )
+        none = no_operation(samples, own)
+        yield f"{none.found}, so a delete cannot be told from an insert. {none.advice}"
 
 
 def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, catalog: Catalog | None) -> list[Sample] | str:
@@ -128,19 +129,22 @@ def _csv_columns(files: TableFiles, samples: Sequence[Sample], form: CsvForm, ca
         if odd := next((sample for sample, rows in parsed if rows and _is_not_text(rows[0])), None):
             return f"{odd.file.key}: a name in its header is not UTF-8. Whatever rewrote it has changed its encoding. Restore the file"
         for sample, rows in parsed:
-            if twins := _twins(rows[0] if rows else ()):
-                return (
-                    f"{sample.file.key}: its header has the names {shown_names(twins)}, which Spark takes for one. Rename one of them by a "
-                    "mapping rule, and load the table again into a new load epoch"
-                )
+            if twins := _twins(sample, rows[0] if rows else ()):
+                return twins
         return [named(sample, rows[1:], rows[0] if rows else (), form.null) for sample, rows in parsed]
     return _headerless(files, parsed, form, catalog)
 
 
-def _twins(names: Sequence[str]) -> list[str]:
-    """Return the names that differ in case only, or not at all, from the first that has such a twin."""
+def _twins(sample: Sample, names: Sequence[str]) -> str:
+    """Return that names of a file differ in case only, or not at all; "" if none do."""
     folded = Counter(map(str.lower, names))
-    return [name for name in names if folded[name.lower()] > 1]
+    twins = [name for name in names if folded[name.lower()] > 1]
+    if not twins:
+        return ""
+    return (
+        f"{sample.file.key}: it has the columns {shown_names(twins)}, which Spark takes for one. Rename one of them by a mapping rule, and "
+        "load the table again into a new load epoch"
+    )
 
 
 def _is_not_text(names: Sequence[str]) -> bool:

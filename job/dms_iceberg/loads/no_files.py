@@ -9,7 +9,7 @@ import contextlib
 import attrs
 
 from dms_iceberg.bronze.keys import is_foreign, shown_time, table_prefix
-from dms_iceberg.bronze.nearest_folders import neighbour, whereabouts
+from dms_iceberg.bronze.nearest_folders import nameless, neighbour, whereabouts
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.loads.epochs import has_bronze
@@ -53,6 +53,9 @@ def find_no_files(context: RunContext, table: Table, found: BranchState, pending
         return None
     is_there = has_bronze(context.store)
     nothing = f"{table.source}: no files under {join(context.store.root, prefix)}"
+    with contextlib.suppress(*FAILURES):
+        if odd := nameless(context.store, table.schema_name, table.table_name):
+            return NoFiles(f"{nothing}; {odd}.", not found.progress.is_empty or found.branch is not None, is_there)
     # Permission to list the folders of the tables may not extend to other folders, and these texts are only hints.
     with contextlib.suppress(*FAILURES):
         nothing += f"; {whereabouts(context.store, table.schema_name, table.table_name)}"

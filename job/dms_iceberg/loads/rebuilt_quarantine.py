@@ -63,7 +63,8 @@ def _rejected_before(here: TableContext, found: BranchState) -> DataFrame | None
     prefix, format_ = table_prefix(table.schema_name, table.table_name), context.config.bronze.format
     wanted = {(row.file, row.etag) for row in rejected.select("file", "etag").distinct().collect()}
     listing = list_files(context.store, prefix, main.reloaded_at, format_) if wanted else ()
-    read = [(one.key, one.etag) for one in listing if (one.key, one.etag) in wanted and main.holds(one)]
+    held = ((main.merged_key(one), one.etag) for one in listing if main.holds(one))
+    read = [one for one in held if one in wanted]
     of_read = broadcast(context.spark.createDataFrame(read, "file string, etag string"))
     read_again = rejected.join(of_read, ["file", "etag"], "left_semi").select("id")
     # The version that replaced a file has ended rows of earlier ones, in the content that the rebuild replaces.

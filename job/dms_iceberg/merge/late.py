@@ -177,7 +177,11 @@ def compare_with_older(
         high, oldest = planned.progress.high_water, older.oldest
         limit = f"{load_prefix(planned.progress.load)}{oldest[:CLOCK_DIGITS] or _FAR_FUTURE}"
         expired = f"NOT {CONTEXT} AND {POSITION} <= {string_literal(high)} AND {POSITION} < {string_literal(limit)}"
-        begins = f"bronze begins at {oldest}" if oldest else "bronze has no change file left"
+        begins = (
+            f"of the merged change files those from before {oldest} are not in bronze any more (deleted, or moved)"
+            if oldest
+            else "none of the merged change files is in bronze any more (deleted, or moved)"
+        )
         text = string_literal(f"older_than_bronze: {begins}, so a later delete of this key cannot be ruled out")
         rows = rows.withColumn(PROBLEM, expr(else_problem([f"WHEN {expired} THEN {text}"])))
     frontier = "" if planned.is_replay else older.frontier

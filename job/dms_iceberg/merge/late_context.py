@@ -1,6 +1,6 @@
 """Reads older files of bronze for keys of which the batch alone is not enough: those with late changes, and crowded ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -34,6 +34,7 @@ class OlderFiles:
         oldest: close time of the oldest merged change file that bronze still has.
         is_cut: bronze has lost change files that were merged.
         is_whole: the files are all merged files of the load.
+        moved: of files that have been moved since they were merged, their keys and the former ones.
     """
 
     groups: Sequence[ReadGroup] = ()
@@ -41,6 +42,7 @@ class OlderFiles:
     oldest: str = ""
     is_cut: bool = False
     is_whole: bool = False
+    moved: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -123,7 +125,7 @@ def older_files(
 
     def is_merged(file: BronzeFile) -> bool:
         # A file from before the first one came when bronze had lost older files.
-        return file.order >= progress.first and file.key not in own and progress.has_merged_version(file)
+        return file.order >= progress.first and progress.merged_key(file) not in own and progress.has_merged_version(file)
 
     oldest = oldest_change(batch.context.store, prefix, format_, progress.first, is_merged)
     is_gone = not oldest and (batch.planned.is_replay or progress.first not in {file.order for file in batch.planned.batch.files})
@@ -135,7 +137,8 @@ def older_files(
     # deleted row (which a table that was a mirror lacks), or to complete a change.
     since = clock_of(low) if batch.table.mode is Mode.MIRROR and not completes and not whole else ""
     groups = open_files(batch.context, batch.table, files, [column.name for column in batch.shape.columns])
-    return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole)
+    moved = {file.key: former for file in files if (former := progress.merged_key(file)) != file.key}
+    return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole, moved)
 
 
 def _begins_with_first_again(planned: BatchPlan) -> bool:
@@ -171,7 +174,7 @@ def second_look(
     if files.groups:
         older = attrs.evolve(batch, groups=committed_since(files.groups, files.since), shape=plain).clean()
         if in_quarantine is not None:
-            older = _mark_quarantined(older, in_quarantine, batch.shape.key, progress.load)
+            older = _mark_quarantined(older, in_quarantine, batch.shape.key, progress.load, files.moved)
 
     # In comparison with a file named ahead of now, other files only look late: a clock that went back must still be noticed.
     frontier = progress.frontier_until(digits_of(datetime.now(UTC)))
@@ -184,7 +187,7 @@ def second_look(
     return SecondLook(compare, keys, files.is_cut)
 
 
-def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[str], load: int) -> DataFrame:
+def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[str], load: int, moved: Mapping[str, str]) -> DataFrame:
     """Mark, among rows of merged files, those that are in quarantine (`IN_QUARANTINE`).
 
     The delete of such a row's old key is merged, unless the row does not identify the row it changes, or that key had something newer.
@@ -194,6 +197,7 @@ def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[
     Args:
         key: silver key columns.
         load: number of the load that the files belong to.
+        moved: see `OlderFiles`. The quarantine names files as they were merged.
     """
     stays = f"reason = {string_literal(late.OLDER_CLOCK)} AND detail = {string_literal(late.OLDER_THAN_ITS_OLD_KEY)}"
     whole = f"reason = {string_literal(AMBIGUOUS)} OR {stays}"
@@ -207,6 +211,9 @@ def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[
     known = in_quarantine.where("position IS NOT NULL").selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items())).distinct()
     # Spark returns percent-encoded paths, in which a plus is not a space.
     path = f"url_decode(replace({FILE}, '+', '%2B'))"
+    if moved:
+        cases = (f"WHEN endswith({path}, {string_literal(f'/{now}')}) THEN {string_literal(f'/{was}')}" for now, was in moved.items())
+        path = f"CASE {' '.join(cases)} ELSE {path} END"
     same = (
         f"{FILE_NAME} = _cdc_quarantine_name AND {POSITION} = _cdc_quarantine_position AND {OLD_KEY} = _cdc_quarantine_half "
         f"AND CASE WHEN {is_load_sql(POSITION, load)} THEN {json_sql(key)} ELSE '' END = _cdc_quarantine_key "

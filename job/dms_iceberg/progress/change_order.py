@@ -90,9 +90,10 @@ def refuse_local_names(table: Table, files: Sequence[BronzeFile]) -> None:
         if file.is_cdc and file.modified and earlier(file.order, minutes=NAME_AHEAD_MINUTES) > file.modified:
             raise BronzeError(
                 f"{file.key}: its name is more than {NAME_AHEAD_MINUTES} minutes later than the time when it was written "
-                f"({shown_time(file.modified)}), so names are in a time zone (DatePartitionTimezone), which may go back an hour in autumn. "
-                "Changes that have neither commit time nor sequence are ordered by these names. Let the task write names in UTC or, "
-                f"better, TimestampColumnName or $AR_H_CHANGE_SEQ, and load {table.source} again."
+                f"({shown_time(file.modified)}), so names are in a time zone (DatePartitionTimezone), which may go back an hour in autumn, "
+                "or the clock by which they are given is ahead. Changes that have neither commit time nor sequence are ordered by these "
+                "names. Let the task write names in UTC or, better, TimestampColumnName or $AR_H_CHANGE_SEQ, and load "
+                f"{table.source} again."
             )
 
 

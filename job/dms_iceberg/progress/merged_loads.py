@@ -7,6 +7,7 @@ from typing import Self
 import attrs
 
 from dms_iceberg.bronze.keys import SEGMENT_DIGITS, BronzeFile
+from dms_iceberg.bronze.moved_keys import Moved, former_files
 from dms_iceberg.storage.store import digest
 
 LOOK_BACK_FILES = 200
@@ -66,16 +67,39 @@ class MergedLoads:
     segments: tuple[MergedSegment, ...] = ()
 
     def has(self, file: BronzeFile) -> bool:
-        """Whether this file (key and ETag) is merged."""
-        if self.segments:
-            return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
-        return fingerprint(file) in self.entries
+        """Whether this file (name and ETag) is merged, from its place or from one of which it was moved (or copied) into a folder.
+
+        Of more files than are remembered one by one, only those in their places are known.
+        """
+        return self._is_in_segment(file) if self.segments else self._is_listed(file) or self.moved_from(file) is not None
 
     def has_version(self, file: BronzeFile) -> bool | None:
-        """Whether exactly this version of a file (key and ETag) is merged; None where there are too many files to know each ETag."""
-        if not self.segments:
-            return fingerprint(file) in self.entries
-        return None if self.has(file) else False
+        """Whether exactly this version of a file (name and ETag) is merged; None where there are too many files to know each ETag."""
+        has = self.has(file)
+        return None if self.segments and has else has
+
+    def moved_from(self, file: BronzeFile) -> BronzeFile | None:
+        """Return where a LOAD file was when it was merged, if it has been moved (or copied) into a folder since; None if it was not."""
+        return None if self._is_listed(file) else next(filter(self._is_listed, former_files(file)), None)
+
+    def moved(self, loads: Sequence[BronzeFile]) -> list[Moved]:
+        """Return the LOAD files that lie in another folder than one that was merged, of the same name, and is not there any more."""
+        there, keys = {file.key for file in loads}, {entry[:KEY_BYTES] for entry in self.entries}
+        found = []
+        for file in loads:
+            if self._is_listed(file) or self._is_in_segment(file):
+                continue
+            former = (one for one in former_files(file) if one.key not in there)
+            if was := [one for one in former if self._is_in_segment(one) or digest(one.key, KEY_BYTES) in keys]:
+                same = next(filter(self._is_listed, was), None)
+                found.append(Moved(file, same or was[0], same is not None))
+        return found
+
+    def _is_listed(self, file: BronzeFile) -> bool:
+        return fingerprint(file) in self.entries
+
+    def _is_in_segment(self, file: BronzeFile) -> bool:
+        return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
 
     def had(self, key: str, beside: BronzeFile, number: int) -> bool:
         """Whether the LOAD file ``key``, which bronze does not have any more, is merged.
@@ -110,7 +134,7 @@ class MergedLoads:
         there = list(loads)
         if self.segments:
             return all(MergedSegment.of(one.name, one.last, there) == one for one in self.segments)
-        return self.entries <= {fingerprint(file) for file in there}
+        return self.entries <= {fingerprint(one) for file in there for one in (file, *former_files(file))}
 
     def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
         """Return this with ``files`` merged as well; ``known`` are all LOAD files as listed (needed beyond the limit)."""

@@ -7,10 +7,12 @@ import attrs
 
 from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, folder_time, is_credible, is_past, shown_time
 from dms_iceberg.bronze.listing import Found
+from dms_iceberg.bronze.moved_keys import Moved
 from dms_iceberg.config.model import Batch
 from dms_iceberg.config.problems import first_of
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.load_gaps import Gaps, find_gaps
+from dms_iceberg.progress.moved_files import moved_warnings
 from dms_iceberg.progress.progress import Progress
 
 _SHOWN = 3
@@ -64,6 +66,7 @@ class Pending:
         unread: the first keys, in order, whose names are not those of DMS's files; ``unread_count`` is their number.
         ahead: 17 digits, a frontier so far ahead of now that this version would not have merged its file yet; "" for none.
         gaps: LOAD files that are neither listed nor merged.
+        moved: files that lie in another folder of the table than the one from which they were merged.
     """
 
     files: list[BronzeFile]
@@ -75,6 +78,7 @@ class Pending:
     ahead: str = ""
     gaps: Gaps = attrs.field(factory=Gaps)
     left: Sequence[BronzeFile] = ()
+    moved: Sequence[Moved] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -103,11 +107,12 @@ class Pending:
                 "digits, hexadecimal in upper case) and 20260301-100130000 (eight digits and nine), and extensions in lower case. Give a "
                 "change file the name that DMS gave it; move anything else out of the table's folder, or begin its name with an underscore."
             )
+        found += moved_warnings(table, self.moved)
         if self.gaps.keys:
             found.append(
                 f"{table}: {', '.join(self.gaps.keys)}{' and more' if self.gaps.more else ''}: not there, although LOAD files with higher "
                 "numbers are. DMS numbers the files of a load from 1 without a gap, so rows are missing, unless it is still writing them. "
-                "Restore what was deleted (an earlier version of the object), or load the table again."
+                "Restore what was deleted (an earlier version of the object) or moved away, or load the table again."
             )
         if self.ahead:
             found.append(
@@ -128,6 +133,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
     changes, loads, incredible, truncates = list[BronzeFile](), list[BronzeFile](), list[BronzeFile](), list[str]()
     left = list[BronzeFile]()
     unread, unread_count = list[str](), 0
+    moved, there = list[Moved](), set[str]()
     for file in listing:
         if isinstance(file, Unread):
             unread_count += 1
@@ -140,9 +146,17 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
             (loads if file.modified >= progress.reloaded_at else left).append(file)
         elif not progress.has_merged(file):
             (changes if is_credible(file, now) else incredible).append(file)
+        elif (former := progress.moved_from(file)) is not None:
+            moved.append(Moved(file, former, True))
+        elif file.order > progress.since:
+            there.add(file.key)
     ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
+    # A copy beside the merged file is nothing to speak of.
+    moved = [one for one in moved if one.former.key not in there] + progress.loads.moved(loads)
+    places = {one.file.key: one.former for one in moved if one.is_same}
     files = new_loads(loads, progress, table) + sorted(changes)
-    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, find_gaps(loads, progress.loads), left)
+    gaps = find_gaps([places.get(file.key, file) for file in loads], progress.loads)
+    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, gaps, left, moved)
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:
@@ -174,7 +188,8 @@ def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[B
             "in place. Which files belong to the new load cannot be told from them alone. Say when it began: run with --table "
             f"{table} --reload-started-at <time>, and with --load-complete {table} once DMS has loaded the table. Better, let DMS write a "
             "reload to a folder of its own (load_epoch). If DMS has loaded nothing: local files were copied or touched, which counts as a "
-            "new ETag, or bronze.uri is now the folder of another task, whose tables need targets of their own."
+            "new ETag; or bronze.uri is now the folder of another task, whose tables need targets of their own"
+            + ("; or some of these files were deleted or moved: put them back." if changed.startswith("(") else ".")
         )
     return [file for file in loads if not progress.loads.has(file)]
 

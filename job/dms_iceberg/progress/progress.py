@@ -13,6 +13,7 @@ from typing import Any, Self
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, shown_time
+from dms_iceberg.bronze.moved_keys import former_files
 from dms_iceberg.bronze.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
@@ -139,15 +140,27 @@ class Progress:
         if self.first and min((file.order for file in changes), default="~") > self.first:
             return f"change files from {shown_time(self.first)} on"
         # Keys without ETags: of a file that was uploaded again, bronze has only the last version.
-        if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {
-            (file.order, fingerprint(file)[:KEY_BYTES]) for file in changes
-        }:
+        were = [*changes, *filter(None, map(self.moved_from, changes))]
+        if not {(time, mark[:KEY_BYTES]) for time, mark in self.recent} <= {(file.order, fingerprint(file)[:KEY_BYTES]) for file in were}:
             return "recent change files"
         return None
 
     def has_merged(self, file: BronzeFile) -> bool:
         """Whether a CDC file (key and ETag) is merged, or so old that it counts as merged."""
-        return file.order <= self.since or (file.order <= self.frontier and (file.order, fingerprint(file)) in self.recent)
+        return file.order <= self.since or (
+            file.order <= self.frontier and ((file.order, fingerprint(file)) in self.recent or self.moved_from(file) is not None)
+        )
+
+    def moved_from(self, file: BronzeFile) -> BronzeFile | None:
+        """Return where a CDC file was when it was merged, if it has been moved (or copied) into a folder since; None if it was not."""
+        if (file.order, fingerprint(file)) in self.recent:
+            return None
+        return next((one for one in former_files(file) if (one.order, fingerprint(one)) in self.recent), None)
+
+    def merged_key(self, file: BronzeFile) -> str:
+        """Return the key under which a merged file was merged: its own, or the former one of a file that has been moved since."""
+        former = self.moved_from(file) if file.is_cdc else self.loads.moved_from(file)
+        return (former or file).key
 
     def has_merged_version(self, file: BronzeFile) -> bool:
         """Whether a CDC file is merged, or an earlier version that it has overwritten."""

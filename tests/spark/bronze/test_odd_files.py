@@ -4,6 +4,7 @@ Every format's tables are merged in one run.
 """
 
 import gzip
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -44,6 +45,7 @@ def ran(spark: SparkSession, warehouse: Any, tmp_path_factory: pytest.TempPathFa
     headerless(ran)
     json_lines(ran)
     parquet(ran)
+    empty_operations(ran)
     return ran
 
 
@@ -92,6 +94,68 @@ def parquet(ran: Ran) -> None:
         },
         format="parquet",
     )
+
+
+WITHOUT_OP = {**ONLY_SEQUENCE, "load_without_op": True}
+EMPTY_OPERATIONS = {
+    # The whole file decides: of two files the second has operations, as does a row of the third table's file.
+    "none": {"LOAD00000001": [("", 1, "a"), ("", 2, "b")]},
+    "one_of_two": {"LOAD00000001": [("", 1, "a"), ("", 2, "b")], "LOAD00000002": [("I", 3, "c")]},
+    "mixed": {"LOAD00000001": [("I", 1, "a"), ("", 2, "b"), ("I", 3, "c")]},
+    "in_changes": {"LOAD00000001": [("", 1, "a")], "20260301-100130000": [("", 2, "b"), ("I", 3, "c")]},
+}
+EMPTY = {"parquet": (None, "", pa.null()), "csv": (None,), "json": (None, "")}
+"""By format, what stands for an empty operation: a value, or a type that has none."""
+
+
+def empty_operations(ran: Ran) -> None:
+    for form, nothing in EMPTY.items():
+        tables = dict[str, dict[str, Any]]()
+        for number, empty in enumerate(nothing):
+            for case, files in EMPTY_OPERATIONS.items():
+                table = f"public.{case}_{form}_{number}"
+                for name, rows in files.items():
+                    _put(ran.lake, table, f"{name}.{form}", rows, empty)
+                tables[table] = DECLARED
+        ran.run(tables, format=form, change=WITHOUT_OP)
+
+
+def _put(lake: Lake, table: str, name: str, rows: list[tuple[str, int, str]], empty: Any) -> None:
+    is_load, form = name.startswith("LOAD"), name.rpartition(".")[2]
+    untyped = isinstance(empty, pa.DataType) and not any(op for op, *_ in rows)
+    shown = [
+        (op or (None if isinstance(empty, pa.DataType) else empty), COMMIT, key, v, None if is_load else sequence(T1, 61 + key))
+        for op, key, v in rows
+    ]
+    columns = ["Op", "dms_commit_ts", "id", "v", "dms_change_seq"]
+    if form == "parquet":
+        types = [pa.null() if untyped else pa.string(), pa.string(), pa.int64(), pa.string(), pa.string()]
+        lake.parquet(table, name, list(zip(columns, types, strict=True)), shown)
+    elif form == "json":
+        write_text(lake, table, name, [json.dumps(dict(zip(columns, row, strict=True))) for row in shown], header=None)
+    else:
+        write_text(lake, table, name, [",".join("" if cell is None else str(cell) for cell in row) for row in shown])
+
+
+@pytest.mark.parametrize(("form", "number"), [(form, number) for form, nothing in EMPTY.items() for number in range(len(nothing))])
+def test_loads_whose_operation_is_empty(ran: Ran, form: str, number: int) -> None:
+    def rows(case: str) -> list[tuple[Any, ...]]:
+        return ran.lake.rows(f"{case}_{form}_{number}", "id, v, _cdc_op")
+
+    def rejected(case: str) -> list[tuple[Any, ...]]:
+        return ran.lake.quarantine(f"{case}_{form}_{number}")
+
+    assert rows("none") == [(1, "a", "I"), (2, "b", "I")]
+    assert rows("one_of_two") == [(1, "a", "I"), (2, "b", "I"), (3, "c", "I")]
+    assert rows("mixed") == [(1, "a", "I"), (3, "c", "I")]
+    assert rows("in_changes") == [(1, "a", "I"), (3, "c", "I")]
+    ((reason, detail),) = rejected("mixed")
+    assert reason == "unknown_op"
+    assert "the row has no operation" in detail
+    assert "Either other rows of its LOAD file have one" in detail
+    ((reason, detail),) = rejected("in_changes")
+    assert (reason, detail) == ("unknown_op", "the row has no operation; allowed are I, U, D")
+    assert [ran.tables[f"{case}_{form}_{number}"].quarantined for case in ("none", "one_of_two")] == [0, 0]
 
 
 def test_a_headerless_load_may_have_a_sequence(ran: Ran) -> None:

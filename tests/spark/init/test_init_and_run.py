@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import structlog
 from pyspark.sql import SparkSession
@@ -15,6 +17,7 @@ from dms_iceberg.cli.app import main
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.discover.catalog import Catalog
+from dms_iceberg.discover.proposal import Entry
 from dms_iceberg.init.document import json_document
 from dms_iceberg.init.run import examine
 from dms_iceberg.runs.run import run
@@ -124,3 +127,67 @@ def test_the_document_of_every_shape_runs(name: str, spark: SparkSession, wareho
     # Of three inserts one is deleted, and in the last file one moves to another key.
     ids = [*range(1, 41), 110, 112, 120, 122, 140, 145]
     assert sorted(tuple(row) for row in rows) == sorted(order(number)[:3] for number in ids)
+
+
+AT = dt.datetime(2026, 3, 1, 10)
+WORDS = {"I": "INSERT", "U": "UPDATE", "D": "DELETE"}
+INSTANT, WALL, MILLIS = pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.timestamp("ms", "UTC")
+ODD_TASKS: dict[str, tuple[pa.DataType, str]] = {
+    "load_without_op": (INSTANT, "absent"),
+    "empty_op": (WALL, "empty"),
+    "empty_op_in_one": (MILLIS, "empty-in-one"),
+    "op": (pa.string(), "there"),
+}
+"""The type of a second commit time, and how LOAD files have the operation, by table."""
+
+
+def _odd_task(folder: Path, typed: pa.DataType, op: str) -> None:
+    """Files with the operation and the time of each change once more, as mapping rules add them: in other words, typed, at the end."""
+    names = ("Op", "dms_timestamp", "id", "note", "cdc_timestamp", "cdc_operation")
+    text = pa.string()
+    types = dict(zip(names, (text, text, pa.int64(), text, typed, text), strict=True))
+
+    def row(word: str | None, second: int, number: int, note: str | None) -> dict[str, object]:
+        at = AT + dt.timedelta(seconds=second)
+        time: object = str(at) if typed == text else at.replace(tzinfo=dt.UTC if typed.tz else None)
+        return dict(zip(names, (word, f"{at}.000000", number, note, time, WORDS[word or "I"]), strict=True))
+
+    def put(name: str, rows: list[dict[str, object]], columns: tuple[str, ...] = names) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        schema = pa.schema([(column, types[column]) for column in columns])
+        pq.write_table(pa.Table.from_pylist([{column: one[column] for column in columns} for one in rows], schema=schema), folder / name)
+
+    first, second = ({"there": "I"}.get(op), {"there": "I", "empty-in-one": "I"}.get(op))
+    columns = names[1:] if op == "absent" else names
+    put("LOAD00000001.parquet", [row(first, -3600, 1, "a"), row(first, -3600, 2, "b")], columns)
+    put("LOAD00000002.parquet", [row(second, -3599, 4, "d")], columns)
+    put("20260301-100100000.parquet", [row("U", 1, 1, "a2"), row("D", 2, 2, None), row("I", 3, 3, "c")])
+
+
+def test_odd_tasks_give_right_rows(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    """Also where the document names the typed time as that of the commits, which `init` leaves to a person."""
+    for table, (typed, op) in ODD_TASKS.items():
+        _odd_task(tmp_path / "bronze" / "app" / table, typed, op)
+    found = examine(str(tmp_path / "bronze"), None, lambda names: names)
+    assert {entry.table: entry.key for entry in found.proposals if isinstance(entry, Entry)} == {
+        f"app.{name}": ("id",) for name in ODD_TASKS
+    }
+    for column in ("dms_timestamp", "cdc_timestamp"):
+        namespace = f"init_odd_{column}"
+        document = json.loads(json_document(found, namespace))
+        assert document["bronze"]["change"]["load_without_op"]
+        document["bronze"]["change"]["timestamp_column"] = column
+        for entry in document["tables"].values():
+            del entry["key_confirmed"]
+        document["catalog"]["warehouse"] = str(warehouse)
+        document["quarantine"] = {"namespace": f"quarantine_{namespace}"}
+        report = run(spark, parse_config(document, base=str(tmp_path)))
+        assert report.exit_code == 0
+        assert [one.quarantined for one in report.tables.values()] == [0] * len(ODD_TASKS)
+        for table in ODD_TASKS:
+            rows = spark.table(f"lake.{namespace}.{table}").selectExpr("id", "note", "string(_cdc_committed_at)", "cdc_operation").collect()
+            assert sorted(map(tuple, rows)) == [
+                (1, "a2", "2026-03-01 10:00:01", "UPDATE"),
+                (3, "c", "2026-03-01 10:00:03", "INSERT"),
+                (4, "d", "2026-03-01 09:00:01", "INSERT"),
+            ], (column, table)

@@ -51,6 +51,8 @@ CASES: list[tuple[tuple[str, object], str]] = [
     ),
     (("bronze/change", {"before_image_suffix": ""}), "bronze.change.before_image_suffix: must not be empty: every column would be"),
     (("bronze/change", {"op_words": {}}), "bronze.change.op_words: must not be empty"),
+    (("bronze/change", {"op_words": {"I": "I", "": "I"}}), "bronze.change.op_words: an empty text is no word, and no row has it"),
+    (("bronze", {"uri": "b", "format": "csv", "csv": {"null": "D"}}), "bronze.change.op_words.D: is the text of bronze.csv.null"),
     (("bronze/change", {"op_words": {"INSERT": "insert"}}), "bronze.change.op_words.INSERT: found the text 'insert'; allowed: I, U, D"),
     ((f"{T}/target", "orders"), f"{ORDERS}.target: expected namespace.table, found 'orders'"),
     ((f"{T}/key_confirmed", False), f"{ORDERS}.key_confirmed: false: init proposed the key (order_id) from samples of the files"),

@@ -244,20 +244,30 @@ def test_a_column_with_other_words_in_loaded_rows_is_no_operation(tmp_path: Path
     assert "a delete cannot be told from an insert" in left_out.reasons[0]
 
 
-def test_a_key_with_what_may_be_the_commit_time_is_doubtful(tmp_path: Path) -> None:
-    """Deletes that have the commit time beside the key look like those of a key with a time. As a key, every change would be a row."""
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_key_with_what_may_be_the_commit_time_is_doubtful(seen: bool, tmp_path: Path) -> None:
+    """Deletes that have the commit time beside the key look like those of a key with a time. As a key, every change would be a row.
+
+    Changes of rows that were seen before, at another time, show it.
+    """
     head = "Op,code,changed_at,flag"
+    changed, deleted = ("007", "07") if seen else ("8", "08")
     write(
         tmp_path,
         {
             "LOAD00000001.csv": f"{head}\nI,007,2026-03-01~09:00:00,a\nI,07,2026-03-01~09:00:00,b\nI,7,2026-03-01~09:00:00,c",
-            "20260301-100000000.csv": f"{head}\nU,007,2026-03-01~09:59:59,d\nD,07,2026-03-01~09:59:59,",
+            "20260301-100000000.csv": f"{head}\nU,{changed},2026-03-01~09:59:59,d\nD,{deleted},2026-03-01~09:59:59,",
         },
     )
     found = look(tmp_path)
     (entry,) = [one for one in found.proposals if isinstance(one, Entry)]
-    assert entry.key == ("code", "changed_at")
     said = report(found)
+    if seen:
+        assert entry.key == ("code",)
+        assert "key code (doubtful)" in said
+        assert "without changed_at, which changes while a row stays" in said
+        return
+    assert entry.key == ("code", "changed_at")
     assert "key code, changed_at (doubtful)" in said
     assert "changed_at has a time in every row: a commit time would not be part of the key" in said
 

@@ -8,6 +8,8 @@ import pytest
 from moto import mock_aws
 
 from benchmarks.old_bronze import fill
+from dms_iceberg.bronze.nearest_folders import nameless
+from dms_iceberg.errors import BronzeError
 from dms_iceberg.init.run import examine
 from dms_iceberg.storage.s3 import S3Store
 
@@ -86,3 +88,29 @@ def test_init_lists_folders_once_and_looks_only_at_what_was_chosen(monkeypatch: 
     assert {path for path, prefix, _ in asked if prefix == "None"} == {
         f"/dms/shop/users/{name}" for name in ("LOAD00000001.csv", "20260301-100001000.csv")
     }
+
+
+@pytest.mark.usefixtures("_s3")
+@pytest.mark.parametrize(
+    ("key", "given"),
+    [
+        ("dms//shop/orders/LOAD00000001.csv", "s3://bronze/dms"),
+        ("dms//shop/orders/LOAD00000001.csv", "s3://bronze"),
+        ("/shop/orders/LOAD00000001.csv", "s3://bronze"),
+        ("dms/shop//orders/LOAD00000001.csv", "s3://bronze/dms"),
+    ],
+)
+def test_a_folder_without_a_name_is_said(key: str, given: str) -> None:
+    """As with a BucketFolder that ends with a slash. Spark takes two slashes for one, so it would look elsewhere."""
+    fill(BUCKET, [key])
+    with pytest.raises(BronzeError, match=r"two slashes in a row in its key.*BucketFolder of the endpoint begins or ends with a slash"):
+        examine(given, None, lambda names: names)
+
+
+@pytest.mark.usefixtures("_s3")
+def test_a_table_below_a_folder_without_a_name() -> None:
+    fill(BUCKET, ["dms//shop/orders/LOAD00000001.csv", "dms/shop//lines/LOAD00000001.csv", "dms/shop/sums/LOAD00000001.csv"])
+    store = S3Store(BUCKET, "dms")
+    assert "s3://bronze/dms//shop/orders/LOAD00000001.csv: there are two slashes" in nameless(store, "shop", "orders")
+    assert "s3://bronze/dms/shop//lines/LOAD00000001.csv: there are two slashes" in nameless(store, "shop", "lines")
+    assert nameless(store, "shop", "sums") == nameless(store, "shop", "others") == ""
