@@ -5,6 +5,7 @@ filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` loo
 """
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +15,7 @@ from support.awkward_kinds import AWKWARD, CHANGING, FLOATING, NO_TEXT, OURS, RE
 from support.bronze_writer import FORMATS
 from support.histories import NUMBERS, SEED, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, MIRROR, SOFT_DELETE, ModeOracle, load_events
-from support.reloads import Reloaded, a_year_earlier, with_load_time
+from support.reloads import Reloaded, a_year_earlier, with_load_time, with_transfer_times
 from support.table_kinds import CODED, CROWDED, DROPPED, FILTERED, JUDGED, SEATS
 
 HISTORIES = 12
@@ -46,6 +47,8 @@ def test_silver_is_what_the_modes_oracle_tells(
         for step, kind in enumerate((_KINDS[place % len(_KINDS)], other))
     )
     world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=90, **_SHAPES[oracle])
+    # Loads tell the time of their transfer, as DMS does by default, or a time before all changes.
+    world = with_transfer_times(world, Random(world.seed)) if number % 2 == 0 else world
     merging = Merging(spark, warehouse, tmp_path, world, form)
     merging.run_all()
     wrong = merging.row_differences(oracle)

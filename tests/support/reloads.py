@@ -1,10 +1,13 @@
-"""A source that is loaded again after changes that nobody captured, and what a table that keeps what a load does not have must hold then.
+"""Times that loads tell, and a source that is loaded again after changes that nobody captured: what a table must hold then.
+
+A table in a mode beside ``mirror`` keeps what a load does not have.
 
 Two worlds over the same keys: of a key the second one's load has what the first one ended with, something else, or nothing.
 """
 
 import datetime as dt
 from collections.abc import Iterator
+from random import Random
 
 import attrs
 
@@ -43,12 +46,31 @@ def _earlier_row(row: BronzeRow) -> BronzeRow:
 def with_load_time(world: World) -> World:
     """The same world with a load that tells its time, and is there before the first run."""
 
-    def timed(file: BronzeFile) -> BronzeFile:
-        rows = (attrs.evolve(row, change=attrs.evolve(row.change, commit_us=LOAD_US)) for row in file.rows)
-        return attrs.evolve(file, rows=tuple(rows)) if file.is_load else file
-
     arrivals = (0 if file.is_load else run for file, run in zip(world.files, world.arrivals, strict=True))
-    return attrs.evolve(world, files=tuple(map(timed, world.files)), arrivals=tuple(arrivals))
+    files = tuple(_at(file, LOAD_US) if file.is_load else file for file in world.files)
+    return attrs.evolve(world, files=files, arrivals=tuple(arrivals))
+
+
+def with_transfer_times(world: World, rng: Random) -> World:
+    """The same world with loads that tell when each row came over: after it was read, and often after changes captured meanwhile."""
+    times: dict[tuple[str, tuple[BronzeRow, ...]], int] = {}
+
+    def timed(file: BronzeFile) -> BronzeFile:
+        if not file.is_load:
+            return file
+        # A file that is there twice is a copy.
+        if (file.table, file.rows) not in times:
+            read = max(0, world.plans[file.table].load_at - 1)
+            later = [one.commit_us for one in world.transactions[read:]]
+            times[file.table, file.rows] = rng.choice(later[: 1 + len(later) // 2]) + rng.choice((0, 1, 15_000))
+        return _at(file, times[file.table, file.rows])
+
+    return attrs.evolve(world, files=tuple(map(timed, world.files)))
+
+
+def _at(file: BronzeFile, moment: int) -> BronzeFile:
+    rows = (attrs.evolve(row, change=attrs.evolve(row.change, commit_us=moment)) for row in file.rows)
+    return attrs.evolve(file, rows=tuple(rows))
 
 
 @attrs.frozen

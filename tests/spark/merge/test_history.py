@@ -106,6 +106,29 @@ def test_a_clock_that_goes_back_makes_no_overlap(lake: Lake) -> None:
     ]
 
 
+def test_a_load_with_the_times_of_its_transfer_gives_the_same_versions_however_files_are_grouped(lake: Lake) -> None:
+    """What was captured during the load was committed before its row came over."""
+    columns = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
+    apart, together = [[1], [2], [3]], [[1, 2, 3]]
+    changes = [("D", T1, 61, 1, None), ("I", T2, 73, 1, "b"), ("U", T4, 97, 1, "c")]
+    config = lake.config({"public.apart": HISTORY, "public.together": HISTORY})
+    for name in ("apart", "together"):
+        lake.parquet(f"public.{name}", "LOAD00000001.parquet", columns, [("I", "2026-03-01 10:01:30.500000", 1, "a", "")])
+    lake.run(config)
+    for step in range(3):
+        for name, deliveries in (("apart", apart), ("together", together)):
+            for number in deliveries[step] if step < len(deliveries) else ():
+                lake.changes(f"public.{name}", cdc(number), ID_V, [changes[number - 1]])
+        assert lake.run(config).failed == []
+    spans = "id, v, date_format(_valid_from, 'mmss.SSS'), date_format(_valid_to, 'mmss.SSS'), _is_current"
+    assert lake.rows("apart", spans, "_cdc_position") == lake.rows("together", spans, "_cdc_position")
+    assert lake.rows("apart", spans, "_cdc_position") == [
+        (1, "a", "0130.500", "0130.500", False),
+        (1, "b", "0130.500", "0140.000", False),
+        (1, "c", "0140.000", None, True),
+    ]
+
+
 @pytest.mark.long
 def test_mirror_becomes_history_without_a_reload(lake: Lake) -> None:
     mirror, history = lake.config({"public.t": {}}), lake.config({"public.t": HISTORY})
