@@ -7,6 +7,7 @@ filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` loo
 from pathlib import Path
 from random import Random
 
+import attrs
 import pytest
 from pyspark.sql import SparkSession
 
@@ -59,6 +60,21 @@ def test_silver_is_what_the_modes_oracle_tells(
     before = merging.snapshots()
     assert not any(table.batches for table in merging.run().tables.values())
     assert merging.snapshots() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", NUMBERS)
+def test_versions_of_a_load_that_came_over_after_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int) -> None:
+    """Batches in order, which do not read all versions of their keys: what is known of the load's time must be enough."""
+    kinds = tuple(attrs.evolve(HISTORY.of(kind), in_order=True) for kind in (CODED, FILTERED))
+    shape = {"histories": 12, "per_table": 90, "runs": 5, "restarts": 0, "max_files": 1_000}
+    worlds = (seeded_world(SEED + 100 * number + 80 + 1_000 * again, kinds, **shape) for again in range(20))
+    world = next(one for one in worlds if all(any(load_events(kind, one)) for kind in kinds))
+    world = with_transfer_times(world, Random(world.seed))
+    merging = Merging(spark, warehouse, tmp_path, world, FORMATS[0])
+    merging.run_all()
+    wrong = merging.row_differences(HISTORY)
+    assert not wrong, f"{len(wrong)} keys differ (seed {world.seed})\n" + "\n".join(map(str, wrong[:10]))
 
 
 @pytest.mark.release

@@ -62,7 +62,7 @@ def with_transfer_times(world: World, rng: Random) -> World:
         if (file.table, file.rows) not in times:
             read = max(0, world.plans[file.table].load_at - 1)
             later = [one.commit_us for one in world.transactions[read:]]
-            times[file.table, file.rows] = rng.choice(later[: 1 + len(later) // 2]) + rng.choice((0, 1, 15_000))
+            times[file.table, file.rows] = rng.choice(later) + rng.choice((0, 1, 15_000))
         return _at(file, times[file.table, file.rows])
 
     return attrs.evolve(world, files=tuple(map(timed, world.files)))

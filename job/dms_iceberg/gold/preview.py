@@ -19,8 +19,8 @@ class ModelPreview:
     Attributes:
         refresh: ``full`` or ``incremental``, or ``auto`` if the run chooses; None if nothing that the model reads changes. Some incremental
             refreshes turn out to be full, such as the one after a column of its table was renamed.
-        because: names of the tables that it reads and that changed or would change; ``definition`` and ``content`` as in
-            `ModelStatus.behind`; or ``new``.
+        because: names of the tables that it reads and that changed or would change; ``definition``, ``content`` and ``clock``
+            as in `ModelStatus.behind`; or ``new``.
         waits_for: tables that it reads, that do not exist, and that the run would not create.
     """
 

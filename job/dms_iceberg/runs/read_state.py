@@ -11,6 +11,7 @@ from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.loads.changes_alone import told_load
 from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration, is_replaced
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.no_files import find_no_files
@@ -108,7 +109,9 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
     pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
-    warnings += pending.warnings(table.source, memory.unread)
+    told = told_load(context, table, found, pending)
+    found = attrs.evolve(found, progress=told.progress)
+    warnings += [*pending.warnings(table.source, memory.unread), *told.warnings]
     memory.unread = max(memory.unread, pending.unread_count)
     failpoint("after-listing", table.source)
     refuse_other_order(table, found.progress, context.config.bronze.change)
@@ -120,6 +123,7 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         marker=marker,
         outdated=(str(found.branch),) if outdated is not None else (),
         lost_backfills=lost_backfills(target) if target.exists() else (),
+        tells_load=told.is_new,
         warnings=tuple(warnings),
     )
     if state.files or state.truncate is not None:

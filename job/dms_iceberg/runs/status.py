@@ -15,6 +15,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.live_files import FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
+from dms_iceberg.loads.changes_alone import told_load
 from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
@@ -180,7 +181,7 @@ def _bronze(here: TableContext) -> tuple[list[str], int | None]:
         return [str(error)], None
     new = len(pending.files) + (next_truncate(pending.truncates, found.progress) is not None)
     missing = [nothing.text] if nothing is not None and nothing.text else []
-    return pending.warnings(table.source) + missing, None if missing else new
+    return [*pending.warnings(table.source), *told_load(context, table, found, pending).warnings, *missing], None if missing else new
 
 
 def _live_rows(target: TargetTable, summary: Mapping[str, str]) -> int:

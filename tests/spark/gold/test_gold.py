@@ -141,6 +141,26 @@ def test_status_says_what_a_model_is_behind(lake: Lake) -> None:
     assert (found[a].behind, found[a].refreshed_at, found[b].behind) == (["content"], None, [a])
 
 
+def test_a_model_that_reads_the_clock_is_refreshed_by_every_run(lake: Lake) -> None:
+    models = {
+        "moment": {"sql": "SELECT id FROM {silver}.t WHERE now() > TIMESTAMP '2020-01-01'"},
+        "day": {"sql": "SELECT id, current_date AS day FROM {silver}.t"},
+        "above": {"sql": "SELECT count(*) AS n FROM {gold}.moment"},
+        "none": {"sql": "SELECT id FROM {silver}.t"},
+    }
+    configured = config(lake, models)
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    lake.run(configured)
+    behind = {one.model.partition(".")[2]: one.behind for one in model_statuses(lake.spark, configured)}
+    assert (behind["moment"], behind["above"], behind["none"]) == (["clock"], [], [])
+    planned = {one.model.partition(".")[2]: one for one in preview_models(configured, model_statuses(lake.spark, configured), [])}
+    assert (planned["moment"].because, planned["above"].because) == (["clock"], [f"gold_{lake.namespace}.moment"])
+    made = {name.partition(".")[2]: one for name, one in lake.run(configured).models.items()}
+    assert (made["moment"].refresh, made["above"].refresh, made["none"].refresh) == ("full", "full", None)
+    # Of the day, once another one has begun: unit tests have the rest.
+    assert made["day"].refresh == planned["day"].refresh
+
+
 def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
     models = {
         "groups": {"sql": "SELECT city, count(*) AS n FROM {silver}.t WHERE amount < 9 GROUP BY city", "refresh": "incremental"},
