@@ -12,7 +12,7 @@ from random import Random
 import attrs
 
 from support.histories import START_US, World
-from support.mode_oracles import Event, change_events, events, load_events
+from support.mode_oracles import Event, change_events, events, load_events, load_times
 from support.oracle import Key, Row, source_rows
 from support.table_kind import TableKind
 from support.task_files import BronzeFile, BronzeRow
@@ -66,6 +66,24 @@ def with_transfer_times(world: World, rng: Random) -> World:
         return _at(file, times[file.table, file.rows])
 
     return attrs.evolve(world, files=tuple(map(timed, world.files)))
+
+
+def came_back(kind: TableKind, world: World) -> int:
+    """How many loaded keys were deleted and inserted again before the times of their load, in files that arrive before different runs."""
+    names = [column.name for column in kind.layout.columns]
+    times = load_times(kind, world)
+    written: dict[int, tuple[int, BronzeRow]] = {}
+    for file, run in zip(world.files, world.arrivals, strict=True):
+        for row in file.rows if file.table == kind.name and not file.is_load else ():
+            written.setdefault(row.number, (run, row))
+    count, gone = 0, dict[Key, int]()
+    for run, row in (written[number] for number in sorted(written)):
+        key = kind.cleaning.key_of(dict(zip(names, row.change.values, strict=True)))
+        if row.change.commit_us < times.get(key, 0):
+            count += row.change.op == "I" and gone.pop(key, run) < run
+            if row.change.op == "D":
+                gone[key] = run
+    return count
 
 
 def _at(file: BronzeFile, moment: int) -> BronzeFile:

@@ -1,4 +1,4 @@
-"""Tables that show the source's rows and are made of change files alone: rows that have not changed since are missing, and nothing shows it.
+"""Tables that show the source's rows and are made of change files alone: rows that have not changed since are missing, unseen.
 
 DMS writes no file for a source table that is empty when its load begins. So the operator, or DMS's own statement (`load_marker`), must tell
 that such a table has all of its rows.

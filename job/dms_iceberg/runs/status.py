@@ -32,7 +32,7 @@ from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
 from dms_iceberg.silver.source import refuse_other_source
-from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -161,6 +161,7 @@ def _problem(here: TableContext) -> str | None:
         refuse_other_key(table, properties)
         refuse_other_key_values(table, properties)
         check(here, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
+        switch_statements(target, table)
     except DmsIcebergError as error:
         return str(error)
     except FAILURES as error:

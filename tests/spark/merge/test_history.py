@@ -129,6 +129,31 @@ def test_a_load_with_the_times_of_its_transfer_gives_the_same_versions_however_f
     ]
 
 
+def test_no_version_begins_at_an_unknown_time(lake: Lake) -> None:
+    timed = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
+    untimed = [column for column in timed if column[0] != "dms_commit_ts"]
+    lake.parquet("public.rows", "LOAD00000001.parquet", timed, [("I", "2026-03-01 10:00:00", 1, "a", ""), ("I", None, 2, "a", "")])
+    lake.parquet(
+        "public.rows", cdc(1), timed, [("U", "", 1, "b", f"{T1}00{61:019d}"), ("U", "2026-03-01 10:01:20", 1, "c", f"{T2}00{73:019d}")]
+    )
+    lake.parquet("public.load", "LOAD00000001.parquet", untimed, [("I", 1, "a", "")])
+    lake.load("public.file", ID_V, [(1, "a")])
+    lake.parquet("public.file", cdc(1), untimed, [("U", 1, "b", f"{T1}00{61:019d}")])
+    lake.parquet("public.switched", "LOAD00000001.parquet", untimed, [("I", 1, "a", "")])
+    names = ("rows", "load", "file", "switched")
+    assert lake.run(lake.config({"public.switched": {}})).errors == {}
+    config = lake.config({f"public.{name}": HISTORY for name in names})
+    planned = {one.table: one.error for one in preview(lake.spark, config)}
+    errors = lake.run(config).errors
+    assert planned == {f"public.{name}": errors.get(f"public.{name}") for name in names}
+    assert set(errors) == {"public.load", "public.file", "public.switched"}
+    assert "LOAD00000001.parquet: the commit time 'dms_commit_ts' is not in the file" in str(errors["public.load"])
+    assert "has rows without a commit time" in str(errors["public.switched"])
+    assert lake.rows("rows", SHOWN, "_cdc_position") == [(1, "a", "0000", "0120", False), (1, "c", "0120", None, True)]
+    assert [reason for reason, _ in lake.quarantine("rows")] == ["no_commit_time", "no_commit_time"]
+    assert lake.rows("file", SHOWN) == [(1, "a", "0000", None, True)]
+
+
 @pytest.mark.long
 def test_mirror_becomes_history_without_a_reload(lake: Lake) -> None:
     mirror, history = lake.config({"public.t": {}}), lake.config({"public.t": HISTORY})
