@@ -76,7 +76,7 @@ def _whole_models(keys: Sequence[str], values: Sequence[str], table: str) -> dic
         "ranked": f"SELECT {key}, rank() OVER (PARTITION BY {values[0]} ORDER BY {in_order}) AS place FROM {table}",
         "distinct": f"SELECT DISTINCT {values[0]} FROM {table}",
         "first": f"SELECT {in_order} FROM {table} ORDER BY {in_order} LIMIT 7",
-        "sets": f"SELECT {values[0]}, count(*) AS n, grouping_id() AS g FROM {table} GROUP BY GROUPING SETS (({values[0]}, {key}), ({key}), ())",
+        "sets": f"SELECT {values[0]}, count(*) AS n FROM {table} GROUP BY GROUPING SETS (({values[0]}, {key}), ({key}), ())",
         "newest": f"SELECT {in_order} FROM {table} WHERE NOT EXISTS ({later})",
     }
 

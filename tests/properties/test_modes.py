@@ -67,8 +67,8 @@ def test_silver_is_what_the_modes_oracle_tells(
 def test_versions_of_a_load_that_came_over_after_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int) -> None:
     """Batches in order, which do not read all versions of their keys: what is known of the load's time must be enough."""
     kinds = tuple(attrs.evolve(HISTORY.of(kind), in_order=True) for kind in (CODED, FILTERED))
-    shape = {"histories": 4, "per_table": 120, "runs": 5, "restarts": 0, "max_files": 1_000}
-    worlds = (seeded_world(SEED + 100 * number + 80 + 1_000 * again, kinds, **shape) for again in range(8))
+    shape = {"histories": 4, "per_table": 120, "runs": 6, "restarts": 0, "max_files": 1_000, "rising": True}
+    worlds = (seeded_world(SEED + 100 * number + 80 + 1_000 * again, kinds, **shape) for again in range(30))
     timed = [with_transfer_times(world, Random(world.seed)) for world in worlds]
     world = max(timed, key=lambda one: sum(came_back(kind, one) for kind in kinds))
     assert any(came_back(kind, world) for kind in kinds)

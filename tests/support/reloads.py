@@ -69,20 +69,28 @@ def with_transfer_times(world: World, rng: Random) -> World:
 
 
 def came_back(kind: TableKind, world: World) -> int:
-    """How many loaded keys were deleted and inserted again before the times of their load, in files that arrive before different runs."""
+    """How many loaded keys were deleted and inserted again before the times of their load, the insert in a later batch in order.
+
+    Each run merges one batch.
+    """
     names = [column.name for column in kind.layout.columns]
-    times = load_times(kind, world)
-    written: dict[int, tuple[int, BronzeRow]] = {}
-    for file, run in zip(world.files, world.arrivals, strict=True):
-        for row in file.rows if file.table == kind.name and not file.is_load else ():
-            written.setdefault(row.number, (run, row))
-    count, gone = 0, dict[Key, int]()
-    for run, row in (written[number] for number in sorted(written)):
-        key = kind.cleaning.key_of(dict(zip(names, row.change.values, strict=True)))
-        if row.change.commit_us < times.get(key, 0):
-            count += row.change.op == "I" and gone.pop(key, run) < run
+    times, count, reached = load_times(kind, world), 0, ""
+    seen, gone = set[int](), dict[Key, int]()
+    for run in range(world.runs):
+        arrived = [file for file, at in zip(world.files, world.arrivals, strict=True) if at == run and file.table == kind.name]
+        rows = sorted((row for file in arrived if not file.is_load for row in file.rows), key=lambda row: row.number)
+        ticks = [row.change.sequence[:16] for row in rows]
+        in_order = bool(ticks) and min(ticks) > reached
+        reached = max([reached, *ticks])
+        for row in rows:
+            key = kind.cleaning.key_of(dict(zip(names, row.change.values, strict=True)))
+            if row.number in seen or row.change.commit_us >= times.get(key, 0):
+                continue
+            seen.add(row.number)
             if row.change.op == "D":
                 gone[key] = run
+            elif row.change.op == "I":
+                count += in_order and gone.pop(key, run) < run
     return count
 
 

@@ -7,7 +7,7 @@ import attrs
 from dms_iceberg.bronze.before_images import Images, find_images
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.image_names import image_of
-from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.sql.types import VOID
 
@@ -70,7 +70,7 @@ def split_columns(
 
     Raises:
         BronzeError: the operation column or a key column is missing, neither sequence nor commit time orders the changes, the sequence is
-            not text, the commit time is not a time or mode ``history`` lacks it, or a before-image has another type than its column.
+            not text, the commit time is not a time, or a before-image has another type than its column.
     """
     by_name = {name.lower(): name for name, _ in columns}
     is_cdc, example = group.is_cdc, group.files[0].key if group.files else f"records of {table.source} in quarantine"
@@ -107,12 +107,6 @@ def split_columns(
             f"{example}: neither the sequence column {change.sequence_column!r} nor the timestamp column {change.timestamp_column!r} "
             "is in the file, so the changes have no order. Name the columns that the task writes in bronze.change. If it writes neither, "
             "add $AR_H_CHANGE_SEQ with a mapping rule and load again; or set both to null for the weaker order by file."
-        )
-    if timestamp is None and table.mode is Mode.HISTORY:
-        raise BronzeError(
-            f"{example}: the commit time {change.timestamp_column!r} is not in the file, so nothing tells from when the versions of its "
-            "rows are valid (mode history). Let the endpoint write it (TimestampColumnName) and load the table again, or choose another "
-            "mode."
         )
     _refuse_no_clock(dict(columns), timestamp, sequence if is_cdc else None, example)
     keys = {key.lower() for key in table.key}

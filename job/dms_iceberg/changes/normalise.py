@@ -20,7 +20,7 @@ from dms_iceberg.bronze.position import (
     timestamp_position_sql,
 )
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.config.model import Change, Table
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     FILE,
@@ -131,7 +131,7 @@ def normalise_sql(
         else:
             selected.append(own)
     row_order = "0L" if is_cdc and columns.sequence else ROW
-    problem = _problem_sql(columns, change, table, is_cdc=is_cdc)
+    problem = _problem_sql(columns, change, is_cdc=is_cdc)
     return [
         [
             "*",
@@ -175,7 +175,7 @@ def _position_sql(group: SchemaGroup, columns: SourceColumns, load: int) -> str:
     return sequence_position_sql(load, quote(columns.sequence), FILE_TIME)
 
 
-def _problem_sql(columns: SourceColumns, change: Change, table: Table, *, is_cdc: bool) -> str:
+def _problem_sql(columns: SourceColumns, change: Change, *, is_cdc: bool) -> str:
     checks = [
         f"WHEN {NOT_TEXT} THEN 'encoding: the row holds bytes that are not UTF-8'",
         *unread_cases(),
@@ -194,9 +194,6 @@ def _problem_sql(columns: SourceColumns, change: Change, table: Table, *, is_cdc
         checks.append(
             f"WHEN {quote(columns.timestamp)} IS NOT NULL AND {COMMITTED_AT} IS NULL THEN 'bad_timestamp: the commit time is impossible'"
         )
-    if table.mode is Mode.HISTORY:
-        problem = "no_commit_time: nothing tells from when the version of this row is valid"
-        checks.append(f"WHEN {COMMITTED_AT} IS NULL THEN {string_literal(problem)}")
     if is_cdc and columns.has_clock:
         # One such row would raise the table's high-water position, and every change after it would count as late.
         beyond = timestamp_beyond_sql(COMMITTED_AT, FILE_TIME)

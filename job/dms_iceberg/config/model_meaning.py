@@ -8,7 +8,15 @@ from enum import StrEnum
 from sqlglot import exp
 
 from dms_iceberg.config.model_sql import parse_query, words
-from dms_iceberg.config.sql_functions import CLOCK_CALLS, DAY_CALLS, REFUSED_WORDS, UNIX_TIMESTAMP, is_clock_literal, is_clock_text
+from dms_iceberg.config.sql_functions import (
+    CLOCK_CALLS,
+    DAY_CALLS,
+    RANDOM_CALLS,
+    REFUSED_WORDS,
+    UNIX_TIMESTAMP,
+    is_clock_literal,
+    is_clock_text,
+)
 from dms_iceberg.storage.store import digest
 
 _PLAIN = re.compile(r"[a-z_]\w*", re.ASCII)
@@ -61,6 +69,11 @@ def meaning_of_names(sql: str, fields: Mapping[str, tuple[int, str]]) -> str:
         # Of a name that needs quotes the text may show another spelling.
         columns = sorted(one for one in columns if one[0] in names or not _PLAIN.fullmatch(str(one[0])))
     return digest(json.dumps(columns), 8).hex()
+
+
+def random_calls(sql: str) -> list[str]:
+    """Return the functions that a query calls and that give other values at each refresh, without duplicates."""
+    return sorted({word for word, is_call, _ in words(sql) if is_call and word in RANDOM_CALLS})
 
 
 def clock_of(sql: str) -> Clock | None:

@@ -50,6 +50,9 @@ GENERATORS = frozenset(_GENERATOR.split())
 REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user", "current_time"})
 """Functions that Spark also calls without parentheses if no column has that name."""
 
+RANDOM_CALLS = frozenset({"rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid"})
+"""Functions whose values are drawn."""
+
 DAY_CALLS = frozenset({"curdate", "current_date"})
 """Functions that tell the present day."""
 

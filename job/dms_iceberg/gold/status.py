@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config, Model
 from dms_iceberg.config.model_meaning import clock_of
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.gold.model_inputs import ModelInputs, recorded_inputs
+from dms_iceberg.gold.model_inputs import Input, ModelInputs, recorded_inputs
 from dms_iceberg.gold.query_columns import has_other_names
 from dms_iceberg.gold.refresh import tables_of
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
@@ -96,10 +96,14 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
 def _behind(model: Model, tables: Mapping[str, TargetTable], last: ModelInputs) -> list[str]:
     """Return `ModelStatus.behind` of a model of which it is known what it was built from."""
     now = ModelInputs.of(model, {name: table for name, table in tables.items() if table.exists()})
-    changed = [
-        tables[name].name
-        for name, one in now.inputs.items()
-        if name not in last.inputs or not one.reads_as(last.inputs[name]) or has_other_names(tables[name], model.sql)
-    ]
-    defined = ["definition"] if last.definition != now.definition else []
-    return [*defined, *changed, *([CLOCK] if now.clock_went_on(last, clock_of(model.sql)) else [])]
+    same = last.definition == now.definition
+
+    def has_changed(name: str, one: Input) -> bool:
+        was = last.inputs.get(name)
+        if was is None or not one.has_content_of(was):
+            return True
+        # What was recorded is of the names in the former SQL.
+        return same and (one.names != was.names or has_other_names(tables[name], model.sql))
+
+    changed = [tables[name].name for name, one in now.inputs.items() if has_changed(name, one)]
+    return [*([] if same else ["definition"]), *changed, *([CLOCK] if now.clock_went_on(last, clock_of(model.sql)) else [])]

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.config.model import Mode
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
@@ -193,8 +195,22 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     warnings = evolution.warnings
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
-        warnings = (*named.warnings, *warnings, *foreign)
+        warnings = (*named.warnings, *warnings, *foreign, *_untimed(here, groups))
     return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)
+
+
+def _untimed(here: TableContext, groups: Sequence[ReadGroup]) -> list[str]:
+    """Return the warning about files without commit times, where each version needs one: their rows are quarantined."""
+    without = [group.group.files for group in groups if group.columns.timestamp is None]
+    if here.table.mode is not Mode.HISTORY or not without:
+        return []
+    count = sum(map(len, without))
+    return [
+        f"{here.table.source}: {without[0][0].key}{f' and {count - 1} more' if count > 1 else ''}: the commit time "
+        f"{here.context.config.bronze.change.timestamp_column!r} is not in the file, so nothing tells from when the versions of its rows "
+        "are valid. All of them go to quarantine (no_time). Let the endpoint write it (TimestampColumnName) and load the table again, or "
+        "choose another mode."
+    ]
 
 
 def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:

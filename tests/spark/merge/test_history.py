@@ -134,7 +134,7 @@ def test_no_version_begins_at_an_unknown_time(lake: Lake) -> None:
     untimed = [column for column in timed if column[0] != "dms_commit_ts"]
     lake.parquet("public.rows", "LOAD00000001.parquet", timed, [("I", "2026-03-01 10:00:00", 1, "a", ""), ("I", None, 2, "a", "")])
     lake.parquet(
-        "public.rows", cdc(1), timed, [("U", "", 1, "b", f"{T1}00{61:019d}"), ("U", "2026-03-01 10:01:20", 1, "c", f"{T2}00{73:019d}")]
+        "public.rows", cdc(1), timed, [("U", None, 1, "b", f"{T1}00{61:019d}"), ("U", "2026-03-01 10:01:20", 1, "c", f"{T2}00{73:019d}")]
     )
     lake.parquet("public.load", "LOAD00000001.parquet", untimed, [("I", 1, "a", "")])
     lake.load("public.file", ID_V, [(1, "a")])
@@ -143,15 +143,18 @@ def test_no_version_begins_at_an_unknown_time(lake: Lake) -> None:
     names = ("rows", "load", "file", "switched")
     assert lake.run(lake.config({"public.switched": {}})).errors == {}
     config = lake.config({f"public.{name}": HISTORY for name in names})
-    planned = {one.table: one.error for one in preview(lake.spark, config)}
-    errors = lake.run(config).errors
+    first, report = preview(lake.spark, config), lake.run(config)
+    planned, errors = {one.table: one.error for one in first}, report.errors
     assert planned == {f"public.{name}": errors.get(f"public.{name}") for name in names}
-    assert set(errors) == {"public.load", "public.file", "public.switched"}
-    assert "LOAD00000001.parquet: the commit time 'dms_commit_ts' is not in the file" in str(errors["public.load"])
+    assert set(errors) == {"public.switched"}
     assert "has rows without a commit time" in str(errors["public.switched"])
+    for one in (*first, *report.tables.values()):
+        told = [text for text in one.warnings if "the commit time 'dms_commit_ts' is not in the file" in text]
+        assert bool(told) == (one.table in ("public.load", "public.file")), one.table
     assert lake.rows("rows", SHOWN, "_cdc_position") == [(1, "a", "0000", "0120", False), (1, "c", "0120", None, True)]
-    assert [reason for reason, _ in lake.quarantine("rows")] == ["no_commit_time", "no_commit_time"]
+    assert [reason for reason, _ in lake.quarantine("rows")] == ["no_time", "no_time"]
     assert lake.rows("file", SHOWN) == [(1, "a", "0000", None, True)]
+    assert [lake.quarantine(name, "reason") for name in ("load", "file")] == [[("no_time",)]] * 2
 
 
 @pytest.mark.long
