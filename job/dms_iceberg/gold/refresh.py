@@ -157,5 +157,8 @@ class _Refresh:
             return refused
         if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in table.fields(since)}:
             return "the table got a column to group by"
+        if was.names != self.now.inputs[name].names:
+            # A new column may come before an alias, in groups without a changed row as well.
+            return "a name in its query means another column"
         columns = query_columns(self.context.spark, self.sql)
         return change if columns == self.target.all_columns() else "its columns or their types have changed"
