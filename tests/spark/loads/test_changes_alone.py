@@ -1,7 +1,5 @@
 """A table of rows that is made of change files alone lacks what has not changed: it is said, until somebody says that it is meant so."""
 
-import datetime as dt
-import json
 from typing import Any
 
 import pyarrow as pa
@@ -25,13 +23,6 @@ def change(lake: Lake, table: str, number: int) -> None:
     lake.changes(f"public.{table}", cdc(number), ID_V, [("I", f"202603011001{number:02d}", number, number, "a")])
 
 
-def mark(lake: Lake, table: str, rows: int) -> None:
-    began = dt.datetime(2026, 3, 1, tzinfo=dt.UTC).isoformat()
-    path = lake.bronze / "_load_complete" / "public" / f"{table}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"schema": "public", "table": table, "epoch": 0, "rows": rows, "began": began}))
-
-
 def said(lake: Lake, config: Any, request: RunRequest = NO_REQUEST) -> dict[str, set[str]]:
     """Which tables are warned about, by what says it; the run comes last."""
     planned = preview(lake.spark, config, request=request)
@@ -52,8 +43,8 @@ def test_a_table_without_a_load_is_reported_until_it_is_said_to_be_complete(lake
     config = lake.config({f"public.{name}": entry for name, entry in {**entries, **others}.items()})
     for name in (*entries, *others):
         change(lake, name, 1)
-    mark(lake, "empty", 0)
-    mark(lake, "lost", 7)
+    empty = lake.reported("public.empty")
+    lake.reported("public.lost", 7)
     load = lake.load("public.loaded", ID_V, [(7, "x")])
     without = {"mirror", "soft", "versions", "lost", "told"}
     assert said(lake, config) == {"plan": without, "status": without, "run": without}
@@ -61,7 +52,7 @@ def test_a_table_without_a_load_is_reported_until_it_is_said_to_be_complete(lake
     assert "lost.json says that 7 rows were loaded" in " ".join(lost.warnings)
     # A lifecycle rule removes the load that was merged.
     load.unlink()
-    (lake.bronze / "_load_complete" / "public" / "empty.json").unlink()
+    empty.unlink()
     change(lake, "loaded", 2)
     # Nothing has come, and a batch comes with the word.
     change(lake, "soft", 2)
