@@ -8,6 +8,7 @@ tables maintained, with snapshots that expire at once; between runs tables are c
 import random
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ _CASES: dict[str, tuple[dict[str, Any], tuple[TableKind, ...]]] = {
 
 
 def _models(kinds: tuple[TableKind, ...], silver: str) -> dict[str, dict[str, Any]]:
-    """Two models of groups over each table, the first of them refreshed in every way, and one over all tables."""
+    """Models of groups over each table, the first of them refreshed in every way, and models of which no group stands alone."""
     models: dict[str, dict[str, Any]] = {}
     for kind in kinds:
         keys, table = kind.cleaning.silver_key, f"{silver}.{kind.name}"
@@ -56,8 +57,42 @@ def _models(kinds: tuple[TableKind, ...], silver: str) -> dict[str, dict[str, An
             "sql": f"SELECT {told}, {several} FROM {table} t WHERE {values[0]} IS NOT NULL GROUP BY {several} HAVING count(*) < 3",
             "refresh": "incremental",
         }
+        models |= {f"{kind.name}_{name}": {"sql": sql} for name, sql in _whole_models(keys, values, f"{table} t").items()}
+        models[f"{kind.name}_some"] = {
+            "sql": f"SELECT {values[0]}, count(*) FILTER (WHERE {values[-1]} IS NOT NULL) AS n FROM {table} GROUP BY {values[0]}",
+            "refresh": "incremental",
+        }
+    models |= {name: {"sql": sql} for name, sql in _joined_models(kinds, silver).items()}
     counted = " UNION ALL ".join(f"SELECT '{kind.name}' AS name, count(*) AS n FROM {silver}.{kind.name}" for kind in kinds)
     return {**models, "sizes": {"sql": counted}}
+
+
+def _whole_models(keys: Sequence[str], values: Sequence[str], table: str) -> dict[str, str]:
+    """Models over one table, ``t``, of which no group stands alone."""
+    names = [quote(name) for name in keys]
+    in_order, key = ", ".join(names), names[0]
+    later = f"SELECT 1 FROM {table.removesuffix(' t')} o WHERE o.{values[0]} <=> t.{values[0]} AND o.{key} > t.{key}"
+    return {
+        "ranked": f"SELECT {key}, rank() OVER (PARTITION BY {values[0]} ORDER BY {in_order}) AS place FROM {table}",
+        "distinct": f"SELECT DISTINCT {values[0]} FROM {table}",
+        "first": f"SELECT {in_order} FROM {table} ORDER BY {in_order} LIMIT 7",
+        "sets": f"SELECT {values[0]}, count(*) AS n FROM {table} GROUP BY GROUPING SETS (({values[0]}, {key}), ({key}), ())",
+        "newest": f"SELECT {in_order} FROM {table} WHERE NOT EXISTS ({later})",
+    }
+
+
+def _joined_models(kinds: tuple[TableKind, ...], silver: str) -> dict[str, str]:
+    """Models over two tables."""
+    one, two = kinds
+    (a, key), (b, other) = ((f"{silver}.{kind.name}", quote(kind.cleaning.silver_key[0])) for kind in (one, two))
+    same = f"CAST(a.{key} AS string) = CAST(b.{other} AS string)"
+    return {
+        "outer": f"SELECT a.{key} AS one, b.{other} AS two FROM {a} a FULL OUTER JOIN {b} b ON {same}",
+        "each": f"SELECT a.{key}, (SELECT count(*) FROM {b} b WHERE {same}) AS n FROM {a} a",
+        "either": f"SELECT CAST({key} AS string) AS k FROM {a} a UNION SELECT CAST({other} AS string) FROM {b} b",
+        "more": f"SELECT n, count(*) AS keys FROM (SELECT {key}, count(*) AS n FROM {a} a GROUP BY {key} HAVING count(*) > 1) GROUP BY n",
+        "alike": f"SELECT CAST({key} AS string) AS k FROM {a} a INTERSECT SELECT CAST({other} AS string) FROM {b} b",
+    }
 
 
 class Modelled(Merging):

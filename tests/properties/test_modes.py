@@ -5,7 +5,9 @@ filters, rules and changes of key. ``PROPERTY_SEED`` and ``PROPERTY_WORLDS`` loo
 """
 
 from pathlib import Path
+from random import Random
 
+import attrs
 import pytest
 from pyspark.sql import SparkSession
 
@@ -14,7 +16,7 @@ from support.awkward_kinds import AWKWARD, CHANGING, FLOATING, NO_TEXT, OURS, RE
 from support.bronze_writer import FORMATS
 from support.histories import NUMBERS, SEED, World, seeded_world
 from support.mode_oracles import APPEND, HISTORY, MIRROR, SOFT_DELETE, ModeOracle, load_events
-from support.reloads import Reloaded, a_year_earlier, with_load_time
+from support.reloads import Reloaded, a_year_earlier, came_back, with_load_time, with_transfer_times
 from support.table_kinds import CODED, CROWDED, DROPPED, FILTERED, JUDGED, SEATS
 
 HISTORIES = 12
@@ -46,6 +48,8 @@ def test_silver_is_what_the_modes_oracle_tells(
         for step, kind in enumerate((_KINDS[place % len(_KINDS)], other))
     )
     world = seeded_world(SEED + 100 * number + place, kinds, histories=HISTORIES, per_table=90, **_SHAPES[oracle])
+    # Loads tell the time of their transfer, as DMS does by default, or a time before all changes.
+    world = with_transfer_times(world, Random(world.seed)) if number % 2 == 0 else world
     merging = Merging(spark, warehouse, tmp_path, world, form)
     merging.run_all()
     wrong = merging.row_differences(oracle)
@@ -56,6 +60,22 @@ def test_silver_is_what_the_modes_oracle_tells(
     before = merging.snapshots()
     assert not any(table.batches for table in merging.run().tables.values())
     assert merging.snapshots() == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", NUMBERS)
+def test_versions_of_a_load_that_came_over_after_changes(spark: SparkSession, warehouse: Path, tmp_path: Path, number: int) -> None:
+    """Batches in order, which do not read all versions of their keys: what is known of the load's time must be enough."""
+    kinds = tuple(attrs.evolve(HISTORY.of(kind), in_order=True) for kind in (CODED, FILTERED))
+    shape = {"histories": 4, "per_table": 120, "runs": 6, "restarts": 0, "max_files": 1_000, "rising": True}
+    worlds = (seeded_world(SEED + 100 * number + 80 + 1_000 * again, kinds, **shape) for again in range(30))
+    timed = [with_transfer_times(world, Random(world.seed)) for world in worlds]
+    world = max(timed, key=lambda one: sum(came_back(kind, one) for kind in kinds))
+    assert any(came_back(kind, world) for kind in kinds)
+    merging = Merging(spark, warehouse, tmp_path, world, FORMATS[0])
+    merging.run_all()
+    wrong = merging.row_differences(HISTORY)
+    assert not wrong, f"{len(wrong)} keys differ (seed {world.seed})\n" + "\n".join(map(str, wrong[:10]))
 
 
 @pytest.mark.release

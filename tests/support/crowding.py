@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from support.histories import World
-from support.mode_oracles import Event, events, half_events
+from support.mode_oracles import Event, events, half_events, load_times
 from support.oracle import Cleaning, Delete, Insert, Key, Row, RowStatement, Truncate, Unfit, Update, source_rows
 from support.table_kind import TableKind
 from support.task_run import Profile
@@ -53,11 +53,13 @@ def steps_of(kind: TableKind, world: World) -> dict[Key, list[Step]]:
     """Return the steps of each silver key, full load first."""
     found: dict[Key, list[Step]] = {}
     plan = world.plans[kind.name]
+    times = load_times(kind, world)
     for row in source_rows(kind.name, world.transactions[: plan.load_at], kind.cleaning).values():
-        key = kind.cleaning.silver_key_of(kind.cleaning.key_of(row))
+        source_key = kind.cleaning.key_of(row)
+        key = kind.cleaning.silver_key_of(source_key)
         if key is not None:
             # A bad row is at the source as well.
-            event = next(iter(half_events(kind.cleaning, 0, Insert(kind.name, row))), None)
+            event = next(iter(half_events(kind.cleaning, times.get(source_key, 0), Insert(kind.name, row))), None)
             found.setdefault(key, []).append(Step("U", -1, -1, _texts(kind, row), (), event))
     number = -1
     for place, transaction in enumerate(world.transactions):

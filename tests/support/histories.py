@@ -154,8 +154,10 @@ class World:
 class Author:
     """Invents transactions that a source would accept."""
 
-    def __init__(self, rng: Random, kinds: Sequence[TableKind], histories: int, keys: int = KEYS) -> None:
+    def __init__(self, rng: Random, kinds: Sequence[TableKind], histories: int, keys: int = KEYS, *, rising: bool = False) -> None:
+        """Begin; with ``rising`` each transaction has a clock tick of its own."""
         self._rng = rng
+        self._rising = rising
         self._kinds = kinds
         self._histories = histories
         self._keys = keys
@@ -177,7 +179,10 @@ class Author:
                 self._live.clear()
                 now += _SECOND_US
                 continue
-            now += self._rng.choice(_STEPS_US if self._rng.random() < 0.97 else _STEPS_BACK_US)
+            if self._rising:
+                now += self._rng.choice((2, 7, 100)) * _TICK_US
+            else:
+                now += self._rng.choice(_STEPS_US if self._rng.random() < 0.97 else _STEPS_BACK_US)
             statements: list[Statement] = []
             for _ in range(self._rng.choice((1, 1, 2))):
                 kind, history = self._rng.choice(self._kinds), self._rng.randrange(self._histories)
@@ -257,6 +262,7 @@ def make_world(
     by_file: bool = False,
     whole_seconds: bool = False,
     truncates: int = 0,
+    rising: bool = False,
 ) -> World:
     """Invent histories, write them as files and choose how the files arrive.
 
@@ -274,8 +280,9 @@ def make_world(
         by_file: files have neither commit time nor sequence, so whatever is written again is written to the end of the stream.
         whole_seconds: the source is a MySQL, whose commit times are whole seconds.
         truncates: all tables are truncated so often at most, and each truncate is reported before one of the runs, in order.
+        rising: each transaction has a clock tick of its own, so a file that arrives in order holds nothing late.
     """
-    author = Author(rng, kinds, histories, keys)
+    author = Author(rng, kinds, histories, keys, rising=rising)
     committed = author.transactions(transactions, truncates)
     if whole_seconds:
         committed = [attrs.evolve(one, commit_us=one.commit_us // 1_000_000 * 1_000_000) for one in committed]

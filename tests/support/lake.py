@@ -1,6 +1,7 @@
 """A small lake for Spark tests: write DMS files by hand, run the job, read tables. Every test gets namespaces of its own."""
 
 import itertools
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,15 @@ class Lake:
         """Where DMS would put a file of ``table``."""
         path = self.bronze / table.replace(".", "/", 1) / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def reported(self, table: str, rows: int = 0) -> Path:
+        """Write DMS's own statement that the full load of ``table`` is complete, with so many rows."""
+        path = self.bronze / "_load_complete" / f"{table.replace('.', '/', 1)}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        schema, name = table.split(".", 1)
+        marker = {"schema": schema, "table": name, "epoch": 0, "rows": rows, "began": "2026-03-01T00:00:00+00:00"}
+        path.write_text(json.dumps(marker))
         return path
 
     def parquet(self, table: str, name: str, columns: Sequence[tuple[str, pa.DataType]], rows: Sequence[Sequence[Any]]) -> Path:

@@ -26,7 +26,7 @@ class Event:
     """What one change did to one silver key.
 
     Attributes:
-        commit_us: when, as microseconds since 1970 UTC; 0 for a loaded row.
+        commit_us: when, as microseconds since 1970 UTC; for a loaded row the time that its file tells.
         op: I, U, D or T (truncate); D for the old key of a change of key.
         key: silver key, or `EVERY_KEY`.
         row: the silver row from then on, None when there is none.
@@ -73,8 +73,17 @@ def mirrored(kind: TableKind, story: Iterable[Event]) -> dict[Key, Row]:
 
 def load_events(kind: TableKind, world: World) -> Iterator[Event]:
     """The events of the full load."""
+    times = load_times(kind, world)
     for row in source_rows(kind.name, world.transactions[: world.plans[kind.name].load_at], kind.cleaning).values():
-        yield from _put(kind.cleaning, 0, "I", row)
+        yield from _put(kind.cleaning, times.get(kind.cleaning.key_of(row), 0), "I", row)
+
+
+def load_times(kind: TableKind, world: World) -> dict[Key, int]:
+    """The time that the full load tells of each source key, in microseconds since 1970 UTC."""
+    names = [column.name for column in kind.layout.columns]
+    loads = sorted((file for file in world.files if file.table == kind.name and file.is_load), key=lambda file: file.order)
+    rows = (row.change for file in loads for row in file.rows)
+    return {kind.cleaning.key_of(dict(zip(names, change.values, strict=True))): change.commit_us for change in rows}
 
 
 def change_events(kind: TableKind, world: World) -> Iterator[Event]:

@@ -1,15 +1,18 @@
-"""A source that is loaded again after changes that nobody captured, and what a table that keeps what a load does not have must hold then.
+"""Times that loads tell, and a source that is loaded again after changes that nobody captured: what a table must hold then.
+
+A table in a mode beside ``mirror`` keeps what a load does not have.
 
 Two worlds over the same keys: of a key the second one's load has what the first one ended with, something else, or nothing.
 """
 
 import datetime as dt
 from collections.abc import Iterator
+from random import Random
 
 import attrs
 
 from support.histories import START_US, World
-from support.mode_oracles import Event, change_events, events, load_events
+from support.mode_oracles import Event, change_events, events, load_events, load_times
 from support.oracle import Key, Row, source_rows
 from support.table_kind import TableKind
 from support.task_files import BronzeFile, BronzeRow
@@ -43,12 +46,57 @@ def _earlier_row(row: BronzeRow) -> BronzeRow:
 def with_load_time(world: World) -> World:
     """The same world with a load that tells its time, and is there before the first run."""
 
-    def timed(file: BronzeFile) -> BronzeFile:
-        rows = (attrs.evolve(row, change=attrs.evolve(row.change, commit_us=LOAD_US)) for row in file.rows)
-        return attrs.evolve(file, rows=tuple(rows)) if file.is_load else file
-
     arrivals = (0 if file.is_load else run for file, run in zip(world.files, world.arrivals, strict=True))
-    return attrs.evolve(world, files=tuple(map(timed, world.files)), arrivals=tuple(arrivals))
+    files = tuple(_at(file, LOAD_US) if file.is_load else file for file in world.files)
+    return attrs.evolve(world, files=files, arrivals=tuple(arrivals))
+
+
+def with_transfer_times(world: World, rng: Random) -> World:
+    """The same world with loads that tell when each row came over: after it was read, and often after changes captured meanwhile."""
+    times: dict[tuple[str, tuple[BronzeRow, ...]], int] = {}
+
+    def timed(file: BronzeFile) -> BronzeFile:
+        if not file.is_load:
+            return file
+        # A file that is there twice is a copy.
+        if (file.table, file.rows) not in times:
+            read = max(0, world.plans[file.table].load_at - 1)
+            later = [one.commit_us for one in world.transactions[read:]]
+            times[file.table, file.rows] = rng.choice(later) + rng.choice((0, 1, 15_000))
+        return _at(file, times[file.table, file.rows])
+
+    return attrs.evolve(world, files=tuple(map(timed, world.files)))
+
+
+def came_back(kind: TableKind, world: World) -> int:
+    """How many loaded keys were deleted and inserted again before the times of their load, the insert in a later batch in order.
+
+    Each run merges one batch.
+    """
+    names = [column.name for column in kind.layout.columns]
+    times, count, reached = load_times(kind, world), 0, ""
+    seen, gone = set[int](), dict[Key, int]()
+    for run in range(world.runs):
+        arrived = [file for file, at in zip(world.files, world.arrivals, strict=True) if at == run and file.table == kind.name]
+        rows = sorted((row for file in arrived if not file.is_load for row in file.rows), key=lambda row: row.number)
+        ticks = [row.change.sequence[:16] for row in rows]
+        in_order = bool(ticks) and min(ticks) > reached
+        reached = max([reached, *ticks])
+        for row in rows:
+            key = kind.cleaning.key_of(dict(zip(names, row.change.values, strict=True)))
+            if row.number in seen or row.change.commit_us >= times.get(key, 0):
+                continue
+            seen.add(row.number)
+            if row.change.op == "D":
+                gone[key] = run
+            elif row.change.op == "I":
+                count += in_order and gone.pop(key, run) < run
+    return count
+
+
+def _at(file: BronzeFile, moment: int) -> BronzeFile:
+    rows = (attrs.evolve(row, change=attrs.evolve(row.change, commit_us=moment)) for row in file.rows)
+    return attrs.evolve(file, rows=tuple(rows))
 
 
 @attrs.frozen

@@ -141,7 +141,8 @@ def plan(
         words.say(f"planning {counted(len(set(table) or loaded.tables), 'table')}")
         previews = preview(spark, loaded, table, request, words.now)
         changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
-        models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing)
+        renamed = {loaded.tables[one.table].target: one.renamed for one in previews}
+        models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing, renamed)
     if json_:
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))

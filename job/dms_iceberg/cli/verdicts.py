@@ -23,18 +23,22 @@ def status_verdict(statuses: "Sequence[TableStatus]", models: "Sequence[ModelSta
     unmerged = sum(bool(one.new_files) for one in well)
     unseen = sum(one.new_files is None for one in well)
     building = sum(bool(one.building and not one.new_files) for one in well)
-    behind = sum(bool(one.behind) and not one.error for one in models)
+    clocked = sum(one.is_behind_the_clock for one in models)
+    behind = sum(bool(one.behind) and not one.error for one in models) - clocked
     if bad or wrong:
         yield f"{_part(len(bad) + len(wrong), len(statuses) + len(models), 'an error (above)')}. Once corrected: dms-iceberg run {document}"
     if unmerged:
         yield f"{_part(unmerged, len(statuses), 'files that wait')}: dms-iceberg run {document}"
     if behind:
         yield f"{counted(behind, 'gold model')} {are(behind)} out of date: dms-iceberg run {document}"
+    if clocked:
+        reads = f"{counted(clocked, 'gold model')} read{'s' * (clocked == 1)} the clock, as of the last refresh"
+        yield f"{reads}: dms-iceberg run {document}"
     if unseen:
         yield f"{_part(unseen, len(statuses), 'no file so far, or none could be looked for')} (above)"
     if building:
         yield f"{counted(building, 'table')} {are(building)} still being built beside the content"
-    if not (bad or wrong or unmerged or behind or unseen or building):
+    if not (bad or wrong or unmerged or behind or clocked or unseen or building):
         yield f"{_all(len(statuses), len(models))} up to date"
     if rows := sum(one.quarantined for one in statuses):
         of = counted(sum(bool(one.quarantined) for one in statuses), "table")

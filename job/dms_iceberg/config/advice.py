@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dms_iceberg.config.model import BronzeFormat, Config, Table
+from dms_iceberg.config.model_meaning import random_calls
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.orders import weaker_order
 from dms_iceberg.config.problems import below, item
@@ -18,6 +19,12 @@ def advice(config: Config) -> list[str]:
         found += [f"{problem} Where the job runs it must be set, or the table fails before it is read." for problem in unset_salts(table)]
         if config.bronze.format is not BronzeFormat.PARQUET:
             found += list(_text_as_types(config, table))
+    for name, model in config.gold.items():
+        found += [
+            f"{below(below('gold', name), 'sql')}: {call}() gives other values at each refresh, and the model is refreshed only when what "
+            "it reads has changed. If its values are to stay, compute them from a column (sha2 of a key, say)."
+            for call in random_calls(model.sql)
+        ]
     return found
 
 

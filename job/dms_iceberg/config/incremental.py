@@ -4,16 +4,14 @@ from collections.abc import Collection, Iterator
 from itertools import chain
 
 import attrs
-import sqlglot
 from sqlglot import exp
 
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS
-from dms_iceberg.config.model_sql import Reference, parse_query, references
-from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, is_clock_literal
+from dms_iceberg.config.model_sql import Reference, parse_query, references, words
+from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, UNIX_TIMESTAMP, is_clock_literal
 
 KEY, PRESENT = "_key_", "_present"
 """Names of columns that a refresh adds to those of the model: the values of a changed group, and whether it has rows."""
-_CLOCK_CALL = "unix_timestamp"
 _REFUSED_NODES: dict[type | tuple[type, ...], str] = {
     exp.Window: "a window (OVER) looks at rows of several groups",
     (exp.Subquery, exp.Exists, exp.Query): "a subquery may read rows of several groups",
@@ -66,9 +64,9 @@ def _query_problems(sql: str) -> list[str]:
 
 
 def _clause_problems(tree: exp.Select) -> Iterator[str]:
-    for key, words in (("distinct", "DISTINCT"), ("limit", "LIMIT"), ("offset", "OFFSET"), ("order", "ORDER BY"), ("sort", "SORT BY")):
+    for key, clause in (("distinct", "DISTINCT"), ("limit", "LIMIT"), ("offset", "OFFSET"), ("order", "ORDER BY"), ("sort", "SORT BY")):
         if tree.args.get(key):
-            yield f"{words} concerns rows of several groups; leave it out"
+            yield f"{clause} concerns rows of several groups; leave it out"
     source = tree.args.get("from_") or tree.args.get("from")
     if source is None or not isinstance(source.this, exp.Table) or any(source.this.args.get(key) for key in ("pivots", "joins")):
         yield "FROM must be the table alone, without a subquery or PIVOT"
@@ -113,21 +111,13 @@ def _output_problems(tree: exp.Select) -> Iterator[str]:
 
 
 def _call_problems(sql: str) -> Iterator[str]:
-    for word, is_call in _words(sql):
+    for word, is_call, _ in words(sql):
         if is_call and word in GENERATORS:
             yield f"{word}(): makes several rows of a group"
-        elif is_call and word == _CLOCK_CALL:
+        elif is_call and word == UNIX_TIMESTAMP:
             yield f"{word}(): without an argument it tells the clock; write CAST(... AS bigint) of a timestamp"
         elif word in CHANGEABLE_CALLS and (is_call or word in REFUSED_WORDS):
             yield f"{word}(): {CHANGEABLE_CALLS[word]}, so a refresh of some groups would differ from one of all"
-
-
-def _words(sql: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of the query in lower case, and whether a parenthesis follows: sqlglot renames functions when it parses them."""
-    tokens = sqlglot.tokenize(sql, read="spark")
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
-        if token.token_type not in (sqlglot.TokenType.STRING, sqlglot.TokenType.NUMBER):
-            yield token.text.lower(), after is not None and after.token_type is sqlglot.TokenType.L_PAREN
 
 
 def _is_column(node: "exp.Expr") -> bool:

@@ -4,7 +4,7 @@ sqlglot parses the SQL and gives the place of each table name in the text. Only 
 Spark unchanged.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import attrs
@@ -108,6 +108,18 @@ def named_columns(sql: str) -> list[str]:
     """
     tree = parse_query(sql)
     return list(tree.named_selects) if isinstance(tree, exp.Query) else []
+
+
+def words(sql: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the words of a query in lower case, whether a parenthesis follows, and whether it is closed at once.
+
+    sqlglot renames functions when it parses them.
+    """
+    tokens = [*sqlglot.tokenize(sql, read="spark"), None, None]
+    for token, after, then in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if token is not None and token.token_type not in (sqlglot.TokenType.STRING, sqlglot.TokenType.NUMBER):
+            is_call = after is not None and after.token_type is sqlglot.TokenType.L_PAREN
+            yield token.text.lower(), is_call, is_call and then is not None and then.token_type is sqlglot.TokenType.R_PAREN
 
 
 @lru_cache(maxsize=1024)

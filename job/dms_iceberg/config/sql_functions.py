@@ -50,6 +50,18 @@ GENERATORS = frozenset(_GENERATOR.split())
 REFUSED_WORDS = frozenset({"current_date", "current_timestamp", "current_user", "localtimestamp", "session_user", "current_time"})
 """Functions that Spark also calls without parentheses if no column has that name."""
 
+RANDOM_CALLS = frozenset({"rand", "randn", "random", "randstr", "shuffle", "uniform", "uuid"})
+"""Functions whose values are drawn."""
+
+DAY_CALLS = frozenset({"curdate", "current_date"})
+"""Functions that tell the present day."""
+
+CLOCK_CALLS = frozenset({"current_time", "current_timestamp", "localtimestamp", "now"})
+"""Functions that tell the present time."""
+
+UNIX_TIMESTAMP = "unix_timestamp"
+"""A function that tells the present time where it has no argument."""
+
 _CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
 _CLOCK_TEXT = re.compile(r"\s*((now|today|tomorrow|yesterday)\b|T?\d{1,2}:\d)", re.IGNORECASE)

@@ -1,6 +1,6 @@
 """Which gold models a run would refresh: derived from their status and from what the run would merge."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -8,6 +8,7 @@ import attrs
 from dms_iceberg.config.gold_checks import model_order
 from dms_iceberg.config.incremental import incremental_problems
 from dms_iceberg.config.model import Config, Refresh
+from dms_iceberg.config.model_meaning import names_in
 from dms_iceberg.config.model_sql import references
 from dms_iceberg.gold.status import ModelStatus
 
@@ -19,8 +20,8 @@ class ModelPreview:
     Attributes:
         refresh: ``full`` or ``incremental``, or ``auto`` if the run chooses; None if nothing that the model reads changes. Some incremental
             refreshes turn out to be full, such as the one after a column of its table was renamed.
-        because: names of the tables that it reads and that changed or would change; ``definition`` and ``content`` as in
-            `ModelStatus.behind`; or ``new``.
+        because: names of the tables that it reads and that changed or would change; ``definition``, ``content`` and ``clock``
+            as in `ModelStatus.behind`; or ``new``.
         waits_for: tables that it reads, that do not exist, and that the run would not create.
     """
 
@@ -35,17 +36,27 @@ class ModelPreview:
         return attrs.asdict(self)
 
 
-def preview_models(config: Config, statuses: Iterable[ModelStatus], changing: Collection[str]) -> list[ModelPreview]:
+def preview_models(
+    config: Config, statuses: Iterable[ModelStatus], changing: Collection[str], renamed: Mapping[str, Collection[str]] | None = None
+) -> list[ModelPreview]:
     """Return the preview of every model, in the order in which a run refreshes them.
 
     Args:
+        statuses: what they are behind.
         changing: silver tables whose rows a run would change, or that it would create.
+        renamed: by silver table, the old and new names of columns that a run would rename.
     """
     by_model = {one.model: one for one in statuses}
     changed = {name.casefold() for name in changing}
     previews = []
     for name in model_order(config):
-        one = _preview_model(config, by_model[name], changed)
+        names = names_in(config.gold[name].sql)
+        other = {
+            table.casefold()
+            for table, columns in (renamed or {}).items()
+            if columns and (names is None or not names.isdisjoint(column.casefold() for column in columns))
+        }
+        one = _preview_model(config, by_model[name], changed | other)
         previews.append(one)
         if one.refresh is not None:
             changed.add(name.casefold())

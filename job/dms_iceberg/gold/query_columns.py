@@ -1,10 +1,8 @@
-"""The columns of a model's query: they may change though no row of its tables does, where it takes all columns with ``*``."""
-
-from collections.abc import Mapping
+"""The columns of a model's query, and the columns with which it reads its tables."""
 
 from pyspark.sql import SparkSession
 
-from dms_iceberg.gold.model_inputs import Input, ModelInputs
+from dms_iceberg.config.model_meaning import meaning_of_names
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.types import stored
 
@@ -14,24 +12,25 @@ def query_columns(spark: SparkSession, sql: str) -> dict[str, str]:
     return {field.name: stored(field.dataType.simpleString()) for field in spark.sql(sql).schema.fields}
 
 
-def tables_with_other_columns(
-    sql: str, target: TargetTable, tables: Mapping[str, TargetTable], last: ModelInputs, now: ModelInputs
-) -> list[str]:
-    """Return the tables, by name in folded case, whose columns changed so that the query has other columns than the model; mostly none.
+def has_other_names(table: TargetTable, sql: str) -> bool:
+    """Whether a query's names mean other columns in the table than in its newest snapshot, with whose columns a model reads it.
 
-    Args:
-        sql: the model's query, as it reads the tables now (`ModelInputs.pinned`).
-        target: the table of the model.
-        tables: the tables that it reads.
-        last: what its present content was built from.
-        now: what it would be built from.
+    That is so after an ALTER TABLE by hand, until the next snapshot: the job's own renames come with one.
     """
-    changed = [name for name, table in tables.items() if name in last.inputs and _have_changed(table, last.inputs[name], now.inputs[name])]
-    return changed if changed and query_columns(target.spark, sql) != target.all_columns() else []
+    head = table.head()
+    return head is not None and meaning_of_names(sql, table.fields(head.id)) != meaning_of_names(sql, table.fields())
 
 
-def _have_changed(table: TargetTable, was: Input, now: Input) -> bool:
-    if was.snapshot == now.snapshot or now.snapshot is None:
-        return False
-    # An expired snapshot does not tell what columns the table had.
-    return was.snapshot is None or not table.has_snapshot(was.snapshot) or table.fields(was.snapshot) != table.fields(now.snapshot)
+def give_snapshot_present_columns(table: TargetTable, sql: str) -> None:
+    """Let a table's newest snapshot have its present columns, if a query's names mean other ones there. No row changes.
+
+    Raises:
+        Py4JJavaError: another writer committed meanwhile, or the catalog failed.
+    """
+    table.refresh()
+    head = table.head()
+    if head is None or not has_other_names(table, sql):
+        return
+    transaction = table.transaction(head.id)
+    transaction.touch({})
+    table.commit(transaction)

@@ -8,11 +8,12 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.incremental import group_columns, incremental_problems
 from dms_iceberg.config.model import Model, Refresh
+from dms_iceberg.config.model_meaning import clock_of
 from dms_iceberg.config.model_sql import references, taken_columns
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
-from dms_iceberg.gold.model_inputs import Input, ModelInputs, definition_of, recorded_inputs
-from dms_iceberg.gold.query_columns import query_columns, tables_with_other_columns
+from dms_iceberg.gold.model_inputs import ModelInputs, recorded_inputs
+from dms_iceberg.gold.query_columns import give_snapshot_present_columns, query_columns
 from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.iceberg.commit_errors import is_conflict
@@ -35,28 +36,30 @@ def tables_of(spark: SparkSession, catalog: str, model: Model) -> dict[str, Targ
 
 
 def refresh_model(context: RunContext, name: str, model: Model, report: ModelReport) -> None:
-    """Refresh a model if its tables have changed, and record in ``report`` what was done.
+    """Refresh a model if its tables have changed, or the clock that it reads has gone on; record in ``report`` what was done.
 
     If two full refreshes run at once, the later commit wins, and the next refresh finds out if it was built from older tables.
 
     Raises:
-        PlanIsStaleError: another writer committed to the model before its groups were replaced.
+        PlanIsStaleError: another writer committed to a table before it got a snapshot of its present columns, or to the model before its
+            groups were replaced.
     """
     tables = tables_of(context.spark, context.config.catalog.name, model)
     missing = [table.name for table in tables.values() if not table.exists()]
     if missing:
         report.waits_for = missing
         return
-    now = ModelInputs(definition_of(model), {one: Input.of(table) for one, table in tables.items()})
+    for table in tables.values():
+        give_snapshot_present_columns(table, model.sql)
+    now = ModelInputs.of(model, tables)
     target = TargetTable(context.spark, context.config.catalog.name, name)
     last = None
     if target.exists():
         target.refresh()
         last = recorded_inputs(target)
-    sql = now.pinned(model.sql, context.config.catalog.name)
-    if last is not None and last.is_of(now) and not tables_with_other_columns(sql, target, tables, last, now):
+    if last is not None and now.is_of(last, clock_of(model.sql)):
         return
-    due = _Refresh(context, model, target, now, sql)
+    due = _Refresh(context, model, target, now, now.pinned(model.sql, context.config.catalog.name))
     done = due.replace_groups(tables, last)
     if isinstance(done, str):
         due.replace_all()
@@ -154,5 +157,8 @@ class _Refresh:
             return refused
         if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in table.fields(since)}:
             return "the table got a column to group by"
+        if was.names != self.now.inputs[name].names:
+            # A new column may come before an alias, in groups without a changed row as well.
+            return "a name in its query means another column"
         columns = query_columns(self.context.spark, self.sql)
         return change if columns == self.target.all_columns() else "its columns or their types have changed"

@@ -8,14 +8,18 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Model
+from dms_iceberg.config.model_meaning import clock_of
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.gold.model_inputs import Input, ModelInputs, definition_of, recorded_inputs
-from dms_iceberg.gold.query_columns import tables_with_other_columns
+from dms_iceberg.gold.model_inputs import Input, ModelInputs, recorded_inputs
+from dms_iceberg.gold.query_columns import has_other_names
 from dms_iceberg.gold.refresh import tables_of
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
+
+CLOCK = "clock"
+"""What a model is behind that reads the clock: of one that reads no more than the day, since the next day began."""
 
 
 @attrs.frozen(kw_only=True)
@@ -26,7 +30,8 @@ class ModelStatus:
         rows: rows of the model, None if it was not built yet.
         refreshed_at: when its present content was committed, in UTC; None if another writer has written to it since.
         behind: what changed after that: names of tables that it reads, ``definition`` for its own entry in the configuration, ``content``
-            if it is unknown what its content was built from. Empty for a model that is up to date.
+            if it is unknown what its content was built from, ``clock`` if it reads the clock, which has gone on. Empty for a model that is
+            up to date.
         waits_for: tables that it reads and that do not exist yet.
         maintenance: what `maintain` would do for it, except for orphan files: the reason by step.
     """
@@ -40,6 +45,11 @@ class ModelStatus:
     waits_for: list[str] = attrs.field(factory=list)
     maintenance: dict[str, str] = attrs.field(factory=dict)
     error: str | None = None
+
+    @property
+    def is_behind_the_clock(self) -> bool:
+        """Whether the model is up to date but for the clock that it reads."""
+        return self.behind == [CLOCK] and not self.error
 
     def to_document(self) -> dict[str, Any]:
         """Return the model's part of ``--json``."""
@@ -71,7 +81,7 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
     made_at = next((one.timestamp_ms for one in target.lineage() if GOLD_KEY in one.summary), None) if last is not None else None
     behind = ["content"]
     if last is not None:
-        behind = [*(["definition"] if last.definition != definition_of(model) else []), *_changed(model, target, tables, last)]
+        behind = _behind(model, tables, last)
     return attrs.evolve(
         status,
         exists=True,
@@ -83,11 +93,17 @@ def _status(spark: SparkSession, config: Config, name: str, model: Model, *, wit
     )
 
 
-def _changed(model: Model, target: TargetTable, tables: Mapping[str, TargetTable], last: ModelInputs) -> list[str]:
-    """Return the names of tables whose rows changed since the model was built, or whose columns did in a way that it shows."""
-    there = {name: table for name, table in tables.items() if table.exists()}
-    now = ModelInputs("", {name: Input.of(table) for name, table in there.items()})
-    changed = [name for name, one in now.inputs.items() if name not in last.inputs or not one.has_content_of(last.inputs[name])]
-    if not changed and there.keys() == tables.keys():
-        changed = tables_with_other_columns(now.pinned(model.sql, target.parts[0]), target, tables, last, now)
-    return [tables[name].name for name in changed]
+def _behind(model: Model, tables: Mapping[str, TargetTable], last: ModelInputs) -> list[str]:
+    """Return `ModelStatus.behind` of a model of which it is known what it was built from."""
+    now = ModelInputs.of(model, {name: table for name, table in tables.items() if table.exists()})
+    same = last.definition == now.definition
+
+    def has_changed(name: str, one: Input) -> bool:
+        was = last.inputs.get(name)
+        if was is None or not one.has_content_of(was):
+            return True
+        # What was recorded is of the names in the former SQL.
+        return same and (one.names != was.names or has_other_names(tables[name], model.sql))
+
+    changed = [tables[name].name for name, one in now.inputs.items() if has_changed(name, one)]
+    return [*([] if same else ["definition"]), *changed, *([CLOCK] if now.clock_went_on(last, clock_of(model.sql)) else [])]

@@ -174,7 +174,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
         transaction = target.transaction(None, branch)
-        transaction.touch({PROGRESS_KEY: progress.to_json()} | made_by(table))
+        transaction.touch({PROGRESS_KEY: attrs.evolve(progress, load_told=True).to_json()} | made_by(table))
         target.commit(transaction)
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
     done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]

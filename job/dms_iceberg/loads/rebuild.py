@@ -72,7 +72,10 @@ def branch_state(here: TableContext, main: Progress, now: datetime) -> BranchSta
     branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
     started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
     head = target.head(branch)
-    return BranchState(target.progress(branch), head.id, branch, started) if head else BranchState(main.start, None, branch, started)
+    if head is None:
+        # What was said of the load holds for the rebuild, which reads the same files.
+        return BranchState(attrs.evolve(main.start, load_told=main.load_told), None, branch, started)
+    return BranchState(target.progress(branch), head.id, branch, started)
 
 
 @attrs.frozen

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import attrs
+from pyspark.errors import IllegalArgumentException
 
 from dms_iceberg.config.model import Maintenance
-from dms_iceberg.context import RunContext
+from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.maintenance.orphans import remove_orphans
 from dms_iceberg.maintenance.plan import Scope, Step, TableStats, missing_settings, needs, reason, to_expire
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 Counts = dict[str, int]
+_REFERENCED = "Still referenced by refs"
+"""Iceberg's words for a snapshot that is to expire and has a tag or branch (RemoveSnapshots)."""
 
 
 @attrs.frozen(eq=False)
@@ -141,8 +144,18 @@ def _progress(table: MaintainedTable, stats: TableStats, counts: Counts) -> None
 
 
 def _expire(table: MaintainedTable, stats: TableStats, counts: Counts) -> None:
+    """Expire snapshots.
+
+    Raises:
+        PlanIsStaleError: somebody has given one of them a tag or a branch meanwhile; nothing was expired.
+    """
     ids = to_expire(stats, table.rules, now_ms())
-    row = _call(table, expire_sql(table.target.parts, ids))
+    try:
+        row = _call(table, expire_sql(table.target.parts, ids))
+    except IllegalArgumentException as error:
+        if _REFERENCED in str(error):
+            raise PlanIsStaleError from error
+        raise
     files = sum(count for name, count in row.asDict().items() if name.endswith(("_files_count", "_lists_count")))
     counts |= {"snapshots": len(ids), "files": files}
 

@@ -28,11 +28,10 @@ from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IN_QUARANTINE, IS_CURRENT, POSITION
-from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, IN_QUARANTINE, IS_CURRENT, POSITION, VALID_TO
+from dms_iceberg.sql.quoting import quote, timestamp_literal
 
-_FIRST_CLOCK = "_cdc_first_clock"
-_CLOCK = f"date_format({COMMITTED_AT}, 'yyyyMMddHHmmssSS')"
+_FIRST_AT = "_cdc_first_at"
 
 
 def history_batch(batch: BatchContext) -> MergeInput:
@@ -44,12 +43,12 @@ def history_batch(batch: BatchContext) -> MergeInput:
     tracked = _tracked(batch.table, batch.shape)
     load = batch.planned.progress.load
     cleaned = batch.clean().persist()
-    # The keys, and how far back their changes go.
+    # The keys, and when the first of their changes was committed.
     only_keys = attrs.evolve(batch.shape, columns=tuple(column for column in batch.shape.columns if column.is_key))
-    counts = {_FIRST_CLOCK: f"min(CASE WHEN {USABLE} THEN {_CLOCK} END)", **suspicion.aggregates(load)}
+    counts = {_FIRST_AT: f"min(CASE WHEN {USABLE} THEN unix_micros({COMMITTED_AT}) END)", **suspicion.aggregates(load)}
     latest = collapse(cleaned, only_keys, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     try:
-        figures = {_FIRST_CLOCK: f"min({_FIRST_CLOCK})", **suspicion.figures()}
+        figures = {_FIRST_AT: f"min({_FIRST_AT})", **suspicion.figures()}
         first = measure(latest, only_keys, as_it_is, figures=figures)
     except BaseException:
         cleaned.unpersist()
@@ -58,14 +57,16 @@ def history_batch(batch: BatchContext) -> MergeInput:
     try:
         failpoint("after-collapse", batch.table.source)
         found = _Events(batch, only_keys, cleaned, first).compared()
-        whole = found.is_late or _goes_back(first.figures[_FIRST_CLOCK], batch.planned.progress)
-        events = _with_truncates(batch, found.events, only_keys, first)
+        within = truncates_within(batch.planned.following, load, first.row_counts.high)
+        events = _with_truncates(found.events, only_keys, first, within, load)
         events = events.withColumn(IN_QUARANTINE, expr(f"coalesce({IN_QUARANTINE}, false)" if IN_QUARANTINE in events.columns else "false"))
         events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
         if batch.planned.branch_state.head is not None:
-            events = _with_stored(events, batch.target.rows(batch.planned.branch_state.branch), first, batch.shape, found, whole=whole)
+            stored = batch.target.rows(batch.planned.branch_state.branch)
+            stored = stored if found.is_late else stored.where(_needed_sql(first.figures[_FIRST_AT], within))
+            events = _with_stored(events, stored, first, batch.shape, found)
         key, values = batch.shape.key, batch.shape.values
-        steps = versions.steps(key, values, tracked, load, batch.reached_without(first.row_counts.high), whole=whole)
+        steps = versions.steps(key, values, tracked, load, batch.reached_without(first.row_counts.high), whole=found.is_late)
         rows = build_versions(events, steps, key, values).persist()
         # Resolved rows may have keys that are not in the batch.
         ranges = first.ranges if found.resolved is None else ()
@@ -218,25 +219,33 @@ def _tracked(table: Table, shape: Shape) -> list[str]:
     return [known[name.lower()] for name in table.track_columns]
 
 
-def _with_truncates(batch: BatchContext, events: DataFrame, only_keys: Shape, first: MergeInput) -> DataFrame:
+def _with_truncates(events: DataFrame, only_keys: Shape, first: MergeInput, within: Sequence[str], load: int) -> DataFrame:
     """Add the truncates that are applied after the batch, but lie between its changes.
 
     Without them, a row that came back with the values that it had before would be no new version (``track_columns``), and the truncate
     would end the only one.
     """
-    load = batch.planned.progress.load
-    within = truncates_within(batch.planned.following, load, first.row_counts.high)
     ended = truncate_events(first.latest, only_keys, within, load, every_key=True)
     return events if ended is None else events.unionByName(ended, allowMissingColumns=True)
 
 
-def _goes_back(first_clock: str | None, progress: Progress) -> bool:
-    """Whether a change was committed before the newest applied one: the source's clock went back while the task's own did not."""
-    return first_clock is not None and first_clock <= progress.committed
+def _needed_sql(first_at: int | None, within: Sequence[str]) -> str:
+    """SQL over the table's versions that is true for those which a batch in order needs.
+
+    These are the current one of each key, and versions whose delete ended them later than the batch begins: what comes to such a key begins
+    no earlier. A version may end so late because the source's clock went back, or because its row was loaded: a loaded row has the time
+    of its transfer, which may be later than the commits of changes that were captured meanwhile.
+
+    Args:
+        first_at: when the first change of the batch was committed, in microseconds since 1970; None without any.
+        within: the truncates between its changes, 17 digits each.
+    """
+    times = [*([] if first_at is None else [f"timestamp_micros({first_at}L)"]), *map(timestamp_literal, within)]
+    later = " OR ".join(f"{VALID_TO} > {time}" for time in times)
+    return f"{IS_CURRENT} OR ({DELETE_POSITION} IS NOT NULL AND ({later}))" if later else IS_CURRENT
 
 
-def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape: Shape, found: _Compared, *, whole: bool) -> DataFrame:
-    stored = target if whole else target.where(IS_CURRENT)
+def _with_stored(events: DataFrame, stored: DataFrame, first: MergeInput, shape: Shape, found: _Compared) -> DataFrame:
     for one in first.ranges if found.resolved_keys is None else ():
         stored = stored.where(one.sql() or "true")
     keys = late.keys_of(first.latest.where(f"{POSITION} IS NOT NULL"), shape, first.row_counts.latest)
@@ -248,7 +257,7 @@ def _with_stored(events: DataFrame, target: DataFrame, first: MergeInput, shape:
     ends = ended.selectExpr(*versions.end_events(shape.key, shape.values))
     if found.verdict is not None:
         begun, ends = found.verdict.of_versions(begun), found.verdict.of_ends(ends)
-    return events.unionByName(begun).unionByName(ends) if whole else events.unionByName(begun)
+    return events.unionByName(begun).unionByName(ends)
 
 
 def _with_versions(row_counts: BatchCounts, rows: DataFrame) -> BatchCounts:

@@ -119,7 +119,7 @@ def steps(
         tracked: columns whose new value begins a new version; if empty, every change begins one.
         load: number of the load.
         added: see `identity_sql`.
-        whole: the events have all versions of their keys, not only the current ones.
+        whole: the events have all versions of their keys, not only those that a batch in order needs.
     """
     keys = ", ".join(map(quote, key))
     return [
@@ -176,7 +176,7 @@ def _effective(keys: str, tracked: Sequence[str]) -> list[Step]:
 
 def _spans(keys: str, *, whole: bool) -> list[Step]:
     in_order = f"PARTITION BY {keys}, {_EFFECTIVE} ORDER BY {POSITION}"
-    # The current version already begins after all versions before it.
+    # A version of the table already begins after all versions before it.
     begins = COMMITTED_AT if whole else f"greatest({COMMITTED_AT}, {_SPAN}.{VALID_FROM})"
     until_now = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
     following = f"lead(struct({VALID_FROM} AS at, {POSITION} AS position, {_GONE} AS gone)) OVER ({in_order})"

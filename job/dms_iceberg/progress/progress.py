@@ -62,6 +62,7 @@ class Progress:
         arrivals: when rows last arrived at keys.
         named_behind_utc: some files have names in a zone behind UTC, earlier than the commits that they hold.
         pending_since: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.
+        load_told: the operator or DMS has said that a load without any file is complete (`loads.changes_alone`).
         by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.change_order`).
     """
 
@@ -82,6 +83,7 @@ class Progress:
     named_behind_utc: bool = False
     by_file: bool = False
     pending_since: str = ""
+    load_told: bool = False
 
     @property
     def load(self) -> int:
@@ -255,6 +257,7 @@ class Progress:
             **({"behind": True} if self.named_behind_utc else {}),
             **({"by_file": True} if self.by_file else {}),
             **({"waiting": self.pending_since} if self.pending_since else {}),
+            **({"load_told": True} if self.load_told else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -292,4 +295,5 @@ class Progress:
             named_behind_utc=document.get("behind", False),
             by_file=document.get("by_file", False),
             pending_since=document.get("waiting", ""),
+            load_told=document.get("load_told", False),
         )

@@ -124,8 +124,9 @@ def _create(here: TableContext, state: TableState, action: CreateTable) -> None:
     if action.columns is not None:
         target.create(action.columns, here.table)
     if action.is_loaded:
-        transaction = target.transaction(None)
-        transaction.touch(summary_properties(state.branch.progress, RowCounts(), 0, here.context.run_id))
+        transaction = target.transaction(state.main.head)
+        told = attrs.evolve(state.branch.progress, load_told=True)
+        transaction.touch(summary_properties(told, RowCounts(), 0, here.context.run_id))
         target.commit(transaction)
 
 

@@ -173,6 +173,8 @@ def _end_of_rebuild(state: TableState) -> Action:
 def _idle(state: TableState, request: RunRequest) -> Action:
     """Nothing is left to merge into main. A table without any file may still have to be created."""
     table, nothing = state.table, state.no_files
+    if state.tells_load:
+        return CreateTable(None, is_loaded=True)
     checks = not state.is_checked
     if nothing is not None and (nothing.text or nothing.has_content):
         return Done((nothing.text,) if nothing.text else (), checks)

@@ -52,8 +52,9 @@ def after(state: TableState, action: Action) -> TableState:
         case ResolveRejected():
             return attrs.evolve(state, unresolved=False)
         case CreateTable(columns, is_loaded):
-            state = attrs.evolve(state, columns=dict(columns) if columns is not None else state.columns)
-            return _moved(state, state.branch.progress, TO_COME if is_loaded else state.branch.head)
+            state = attrs.evolve(state, columns=dict(columns) if columns is not None else state.columns, tells_load=False)
+            progress = attrs.evolve(state.branch.progress, load_told=state.branch.progress.load_told or is_loaded)
+            return _moved(state, progress, TO_COME if is_loaded else state.branch.head)
         case _:
             raise TypeError(f"what comes after {type(action).__name__} is not predicted, but read")
 
@@ -91,6 +92,8 @@ def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
     if not state.exists:
         skipped = state.memory.skipped | {file.version for file in files}
         return attrs.evolve(state, memory=attrs.evolve(state.memory, skipped=skipped))
+    # A batch records what the operator says with it.
+    state = attrs.evolve(state, tells_load=False)
     left = [file for file in state.pending.files if file not in files]
     state = attrs.evolve(state, pending=attrs.evolve(state.pending, files=left), records=None)
     progress = state.branch.progress.after(files, state.look_back, state.pending.loads)

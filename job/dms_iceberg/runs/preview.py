@@ -61,6 +61,7 @@ class TablePreview:
         rebuilt_files: those of ``files`` that are already merged, and that a rebuild reads again.
         rows: None if only reading the files would give their number (CSV, JSON).
         no_files: the message for a table without any file in bronze, for which a run would do nothing; None for others.
+        renamed: old and new names of the columns that the run would rename. Not in the document.
         changes_rows: whether the run would change rows of the table or create it, as far as this is known without reading the files.
     """
 
@@ -73,6 +74,7 @@ class TablePreview:
     batches: int = 0
     sql: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
+    renamed: list[str] = attrs.field(factory=list)
     changes_rows: bool = False
     no_files: str | None = None
     error: str | None = None
@@ -84,7 +86,7 @@ class TablePreview:
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
-        return attrs.asdict(self)
+        return attrs.asdict(self, filter=attrs.filters.exclude("renamed"))
 
 
 def preview(
@@ -184,14 +186,15 @@ def _show(here: TableContext, state: TableState, action: Action, one: TablePrevi
             _count(planned, state, one)
         case SkipFiles(planned):
             _count(planned, state, one)
+        case RenameColumns(columns):
+            one.renamed += [name for column in columns for name in (column.old, column.new)]
+            one.sql += [column.sql(name) for column in columns]
         case _:
             one.sql += _schema_statements(name, action, table.mode)
 
 
 def _schema_statements(name: str, action: Action, mode: Mode) -> Sequence[str]:
     match action:
-        case RenameColumns(columns):
-            return [column.sql(name) for column in columns]
         case RestoreBackfills(columns, branch):
             return restore_statements(name, columns, mode, branch)
         case SwitchMode(statements):

@@ -7,10 +7,13 @@ from datetime import UTC, datetime
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.config.model import Mode
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.loads.changes_alone import told_load
 from dms_iceberg.loads.epochs import branch_of, branch_state, built_by_other_configuration, is_replaced
 from dms_iceberg.loads.kept_rows import load_effect
 from dms_iceberg.loads.load_marker import read_marker
@@ -112,7 +115,9 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
     pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
-    warnings += pending.warnings(table.source, memory.unread)
+    told = told_load(context, table, found, pending)
+    found = attrs.evolve(found, progress=told.progress)
+    warnings += [*pending.warnings(table.source, memory.unread), *told.warnings]
     memory.unread = max(memory.unread, pending.unread_count)
     failpoint("after-listing", table.source)
     refuse_other_order(table, found.progress, context.config.bronze.change)
@@ -124,6 +129,7 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         marker=marker,
         outdated=(str(found.branch),) if outdated is not None else (),
         lost_backfills=lost_backfills(target) if target.exists() else (),
+        tells_load=told.is_new,
         warnings=tuple(warnings),
     )
     if state.files or state.truncate is not None:
@@ -193,7 +199,7 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     warnings = evolution.warnings
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
-        warnings = (*named.warnings, *warnings, *foreign)
+        warnings = (*named.warnings, *warnings, *foreign, *_untimed(here, groups))
     return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)
 
 
@@ -203,6 +209,20 @@ def count_rows(here: TableContext, action: CountRows) -> Effect:
         return truncate_effect(here.target, action.branch, action.at)
     progress = action.branch.progress
     return load_effect(here, action.branch, branch_of(progress.epoch, progress.reload))
+
+
+def _untimed(here: TableContext, groups: Sequence[ReadGroup]) -> list[str]:
+    """Return the warning about files without commit times, where each version needs one: their rows are quarantined."""
+    without = [group.group.files for group in groups if group.columns.timestamp is None]
+    if here.table.mode is not Mode.HISTORY or not without:
+        return []
+    count = sum(map(len, without))
+    return [
+        f"{here.table.source}: {without[0][0].key}{f' and {count - 1} more' if count > 1 else ''}: the commit time "
+        f"{here.context.config.bronze.change.timestamp_column!r} is not in the file, so nothing tells from when the versions of its rows "
+        "are valid. All of them go to quarantine (no_time). Let the endpoint write it (TimestampColumnName) and load the table again, or "
+        "choose another mode."
+    ]
 
 
 def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:

@@ -96,6 +96,7 @@ class TableState:
         outdated: branches that were built with another configuration.
         lost_backfills: columns of main to backfill again.
         switch: the statements that change the table to its declared mode.
+        tells_load: the operator says that a load without a file is complete, and the table does not remember it yet.
         no_files: what to report of a table without any file; determined only if there is nothing to merge.
         is_checked: whether the configuration was compared with the present table.
         records: rows of the quarantine to replay; None without a replay.
@@ -119,6 +120,7 @@ class TableState:
     outdated: tuple[str, ...] = ()
     lost_backfills: tuple[AddColumn, ...] = ()
     switch: tuple[str, ...] = ()
+    tells_load: bool = False
     no_files: NoFiles | None = None
     is_checked: bool = True
     records: "OpenRecords | None" = None

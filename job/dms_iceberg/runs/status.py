@@ -15,6 +15,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.live_files import FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
+from dms_iceberg.loads.changes_alone import told_load
 from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
@@ -31,7 +32,7 @@ from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
 from dms_iceberg.silver.source import refuse_other_source
-from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -160,6 +161,7 @@ def _problem(here: TableContext) -> str | None:
         refuse_other_key(table, properties)
         refuse_other_key_values(table, properties)
         check(here, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
+        switch_statements(target, table)
     except DmsIcebergError as error:
         return str(error)
     except FAILURES as error:
@@ -180,7 +182,7 @@ def _bronze(here: TableContext) -> tuple[list[str], int | None]:
         return [str(error)], None
     new = len(pending.files) + (next_truncate(pending.truncates, found.progress) is not None)
     missing = [nothing.text] if nothing is not None and nothing.text else []
-    return pending.warnings(table.source) + missing, None if missing else new
+    return [*pending.warnings(table.source), *told_load(context, table, found, pending).warnings, *missing], None if missing else new
 
 
 def _live_rows(target: TargetTable, summary: Mapping[str, str]) -> int:

@@ -62,10 +62,21 @@ def _refuse_taken_names(target: TargetTable, table: Table, types: Types) -> None
 
 
 def switch_statements(target: TargetTable, table: Table) -> list[str]:
-    """Return the SQL that switches an existing table to the declared mode; empty when it has the mode."""
+    """Return the SQL that switches an existing table to the declared mode; empty when it has the mode.
+
+    Raises:
+        TargetError: a row has no commit time, from which its version would be valid.
+    """
     if not own_columns(table.mode):
         return []
-    return [operation.sql(target.sql_name) for operation in _columns_to_add(target, table)] + _updates(target, table)
+    added = [operation.sql(target.sql_name) for operation in _columns_to_add(target, table)]
+    if added and table.mode is Mode.HISTORY and target.rows().where(f"{COMMITTED_AT} IS NULL").head() is not None:
+        raise TargetError(
+            f'tables."{table.source}".mode: {target.name} has rows without a commit time ({COMMITTED_AT} is NULL), so nothing tells from '
+            "when their versions are valid. Keep the mode, or let DMS load the table again into a new target, with the commit time "
+            "(TimestampColumnName of the endpoint, bronze.change.timestamp_column)."
+        )
+    return added + _updates(target, table)
 
 
 def switch_mode(target: TargetTable, table: Table, planned_on: int | None) -> tuple[str, ...]:

@@ -141,6 +141,26 @@ def test_status_says_what_a_model_is_behind(lake: Lake) -> None:
     assert (found[a].behind, found[a].refreshed_at, found[b].behind) == (["content"], None, [a])
 
 
+def test_a_model_that_reads_the_clock_is_refreshed_by_every_run(lake: Lake) -> None:
+    models = {
+        "moment": {"sql": "SELECT id FROM {silver}.t WHERE now() > TIMESTAMP '2020-01-01'"},
+        "day": {"sql": "SELECT id, current_date AS day FROM {silver}.t"},
+        "above": {"sql": "SELECT count(*) AS n FROM {gold}.moment"},
+        "none": {"sql": "SELECT id FROM {silver}.t"},
+    }
+    configured = config(lake, models)
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1)])
+    lake.run(configured)
+    behind = {one.model.partition(".")[2]: one.behind for one in model_statuses(lake.spark, configured)}
+    assert (behind["moment"], behind["above"], behind["none"]) == (["clock"], [], [])
+    planned = {one.model.partition(".")[2]: one for one in preview_models(configured, model_statuses(lake.spark, configured), [])}
+    assert (planned["moment"].because, planned["above"].because) == (["clock"], [f"gold_{lake.namespace}.moment"])
+    made = {name.partition(".")[2]: one for name, one in lake.run(configured).models.items()}
+    assert (made["moment"].refresh, made["above"].refresh, made["none"].refresh) == ("full", "full", None)
+    # Of the day, once another one has begun: unit tests have the rest.
+    assert made["day"].refresh == planned["day"].refresh
+
+
 def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
     models = {
         "groups": {"sql": "SELECT city, count(*) AS n FROM {silver}.t WHERE amount < 9 GROUP BY city", "refresh": "incremental"},
@@ -153,8 +173,10 @@ def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
 
     def previewed(now: Config) -> list[tuple[str, str | None, list[str]]]:
         """What is foretold, after a look that the run then does so."""
-        changing = [now.tables[one.table].target for one in preview(lake.spark, now) if one.changes_rows]
-        found = preview_models(now, model_statuses(lake.spark, now, with_maintenance=False), changing)
+        planned = preview(lake.spark, now)
+        changing = [now.tables[one.table].target for one in planned if one.changes_rows]
+        renamed = {now.tables[one.table].target: one.renamed for one in planned}
+        found = preview_models(now, model_statuses(lake.spark, now, with_maintenance=False), changing, renamed)
         done = lake.run(now)
         assert done.errors == {}
         assert {one.model: (one.refresh, one.waits_for) for one in found} == {
@@ -168,8 +190,17 @@ def test_plan_foretells_what_a_run_does_to_models(lake: Lake) -> None:
     assert previewed(configured) == [(groups, None, []), (top, None, []), (none, None, [])]
     cdc(lake, 1, [("U", 1, "b", 1, 1)])
     assert previewed(configured) == [(groups, "incremental", [silver]), (top, "full", [groups]), (none, None, [])]
-    changed = config(lake, {**models, "groups": models["groups"] | {"sql": models["groups"]["sql"].replace("9", "10")}}, tables)
+    changed_groups = models["groups"] | {"sql": models["groups"]["sql"].replace("9", "10")}
+    changed = config(lake, {**models, "groups": changed_groups}, tables)
     assert previewed(changed) == [(groups, "full", ["definition"]), (top, "full", [groups]), (none, None, [])]
+    # A column that the models do not name is renamed, and then one whose name they have.
+    columns = [{"name": "sort", "renamed_from": "kind"}]
+    other = config(lake, {**models, "groups": changed_groups}, {**tables, "public.t": {"columns": columns}})
+    assert previewed(other) == [(groups, None, []), (top, None, []), (none, None, [])]
+    columns += [{"name": "town", "renamed_from": "city"}]
+    models["groups"] = {**changed_groups, "sql": changed_groups["sql"].replace("city", "town")}
+    named = config(lake, models, {**tables, "public.t": {"columns": columns}})
+    assert previewed(named) == [(groups, "full", ["definition", silver]), (top, "full", [groups]), (none, None, [])]
 
 
 def test_a_group_without_rows_goes_and_comes_back(lake: Lake) -> None:

@@ -106,6 +106,57 @@ def test_a_clock_that_goes_back_makes_no_overlap(lake: Lake) -> None:
     ]
 
 
+def test_a_load_with_the_times_of_its_transfer_gives_the_same_versions_however_files_are_grouped(lake: Lake) -> None:
+    """What was captured during the load was committed before its row came over."""
+    columns = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
+    apart, together = [[1], [2], [3]], [[1, 2, 3]]
+    changes = [("D", T1, 61, 1, None), ("I", T2, 73, 1, "b"), ("U", T4, 97, 1, "c")]
+    config = lake.config({"public.apart": HISTORY, "public.together": HISTORY})
+    for name in ("apart", "together"):
+        lake.parquet(f"public.{name}", "LOAD00000001.parquet", columns, [("I", "2026-03-01 10:01:30.500000", 1, "a", "")])
+    lake.run(config)
+    for step in range(3):
+        for name, deliveries in (("apart", apart), ("together", together)):
+            for number in deliveries[step] if step < len(deliveries) else ():
+                lake.changes(f"public.{name}", cdc(number), ID_V, [changes[number - 1]])
+        assert lake.run(config).failed == []
+    spans = "id, v, date_format(_valid_from, 'mmss.SSS'), date_format(_valid_to, 'mmss.SSS'), _is_current"
+    assert lake.rows("apart", spans, "_cdc_position") == lake.rows("together", spans, "_cdc_position")
+    assert lake.rows("apart", spans, "_cdc_position") == [
+        (1, "a", "0130.500", "0130.500", False),
+        (1, "b", "0130.500", "0140.000", False),
+        (1, "c", "0140.000", None, True),
+    ]
+
+
+def test_no_version_begins_at_an_unknown_time(lake: Lake) -> None:
+    timed = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
+    untimed = [column for column in timed if column[0] != "dms_commit_ts"]
+    lake.parquet("public.rows", "LOAD00000001.parquet", timed, [("I", "2026-03-01 10:00:00", 1, "a", ""), ("I", None, 2, "a", "")])
+    lake.parquet(
+        "public.rows", cdc(1), timed, [("U", None, 1, "b", f"{T1}00{61:019d}"), ("U", "2026-03-01 10:01:20", 1, "c", f"{T2}00{73:019d}")]
+    )
+    lake.parquet("public.load", "LOAD00000001.parquet", untimed, [("I", 1, "a", "")])
+    lake.load("public.file", ID_V, [(1, "a")])
+    lake.parquet("public.file", cdc(1), untimed, [("U", 1, "b", f"{T1}00{61:019d}")])
+    lake.parquet("public.switched", "LOAD00000001.parquet", untimed, [("I", 1, "a", "")])
+    names = ("rows", "load", "file", "switched")
+    assert lake.run(lake.config({"public.switched": {}})).errors == {}
+    config = lake.config({f"public.{name}": HISTORY for name in names})
+    first, report = preview(lake.spark, config), lake.run(config)
+    planned, errors = {one.table: one.error for one in first}, report.errors
+    assert planned == {f"public.{name}": errors.get(f"public.{name}") for name in names}
+    assert set(errors) == {"public.switched"}
+    assert "has rows without a commit time" in str(errors["public.switched"])
+    for one in (*first, *report.tables.values()):
+        told = [text for text in one.warnings if "the commit time 'dms_commit_ts' is not in the file" in text]
+        assert bool(told) == (one.table in ("public.load", "public.file")), one.table
+    assert lake.rows("rows", SHOWN, "_cdc_position") == [(1, "a", "0000", "0120", False), (1, "c", "0120", None, True)]
+    assert [reason for reason, _ in lake.quarantine("rows")] == ["no_time", "no_time"]
+    assert lake.rows("file", SHOWN) == [(1, "a", "0000", None, True)]
+    assert [lake.quarantine(name, "reason") for name in ("load", "file")] == [[("no_time",)]] * 2
+
+
 @pytest.mark.long
 def test_mirror_becomes_history_without_a_reload(lake: Lake) -> None:
     mirror, history = lake.config({"public.t": {}}), lake.config({"public.t": HISTORY})

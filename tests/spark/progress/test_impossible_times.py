@@ -55,6 +55,7 @@ def runs(lake: Lake) -> list[dict[str, TableReport]]:
     write(lake, "sequences", cdc_name(1), [*good, *bad_sequences])
     write(lake, "commits", cdc_name(1), [*good, *bad_commits])
     write(lake, "fast_clock", cdc_name(1), [*good, ("I", COMMIT, 3, "a", sequence(WITHIN, 69))])
+    lake.reported("public.named_ahead")
     write(lake, "named_ahead", cdc_name(1), good)
     write(lake, "named_ahead", cdc_name(3), [("I", COMMIT, 3, "a", sequence(T1, 69))])
     for name in NAMES:

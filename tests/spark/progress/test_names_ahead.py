@@ -28,6 +28,7 @@ def cdc(time: str) -> str:
 
 def write(lake: Lake, closed: str, *rows: tuple[int, str], committed: str = "") -> None:
     """Write inserts of (key, value), committed a minute ago, into a file named after ``closed``."""
+    lake.reported("public.t")
     clock = (committed or at(minutes=-1))[:14]
     lake.changes("public.t", cdc(closed), ID_V, [("I", clock, 61 + 4 * number, *row) for number, row in enumerate(rows)])
 

@@ -58,6 +58,11 @@ def test_rows_in_quarantine_and_maintenance_are_matters_of_their_own() -> None:
 
 def test_models_are_counted_with_the_tables() -> None:
     assert told(*GOOD, models=(ModelStatus(model="gold.a"),)) == ["3 tables and 1 gold model are up to date"]
+    behind = ModelStatus(model="gold.b", behind=["silver.t", "clock"]), ModelStatus(model="gold.c", behind=["clock"])
+    assert told(*GOOD, models=behind) == [
+        "1 gold model is out of date: dms-iceberg run shop.json",
+        "1 gold model reads the clock, as of the last refresh: dms-iceberg run shop.json",
+    ]
     assert told(*GOOD, models=(ModelStatus(model="gold.a", behind=["silver.t"]),)) == [
         "1 gold model is out of date: dms-iceberg run shop.json"
     ]

@@ -161,3 +161,12 @@ def _command(*arguments: str) -> None:
     with pytest.raises(SystemExit) as ended:
         main(list(arguments))
     assert ended.value.code == 0
+
+
+def test_a_model_that_draws_its_values_is_told_when_they_change() -> None:
+    gold = {
+        "gold.drawn": {"sql": "SELECT uuid() AS id, count(*) AS n FROM silver.orders"},
+        "gold.plain": {"sql": "SELECT 1 AS uuid FROM silver.orders"},
+    }
+    (warning,) = (text for text in advice(parse_config({**SAMPLE, "gold": gold})) if text.startswith("gold"))
+    assert warning.startswith('gold."gold.drawn".sql: uuid() gives other values at each refresh')
