@@ -15,7 +15,7 @@ from dms_iceberg.gold.model_inputs import Input, ModelInputs, definition_of, rec
 from dms_iceberg.gold.query_columns import query_columns, tables_with_other_columns
 from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.iceberg.commit_errors import is_conflict
+from dms_iceberg.iceberg.commit_errors import is_conflict, refusal
 from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
@@ -136,7 +136,7 @@ class _Refresh:
         except FAILURES as error:
             if is_conflict(error):
                 raise
-            raise TargetError(f"{self.target.name}: {describe(error, has_values=True)}") from None
+            raise TargetError(f"{self.target.name}: {refusal(error) or describe(error, has_values=True)}") from None
 
     def _change(self, name: str, table: TargetTable, last: ModelInputs | None) -> Change | str:
         if last is None or name not in last.inputs:
