@@ -6,8 +6,9 @@ bound. Batches in which such a key is nothing unusual are not counted.
 
 import json
 from collections.abc import Iterable, Mapping
-from itertools import islice
+from itertools import islice, takewhile
 
+from dms_iceberg.changes.identity import clock_prefix, known_clock
 from dms_iceberg.config.model import Change, Mode, Table
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.batch_context import BatchContext
@@ -15,7 +16,7 @@ from dms_iceberg.merge.direct import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.present_rows import hides_rows
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, POSITION
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, POSITION
 from dms_iceberg.sql.quoting import timestamp_literal
 
 BEGINS = "_cdc_begins"
@@ -25,8 +26,8 @@ ASKED_KEY = "dms-iceberg.asked-rows"
 _ASKED = "_cdc_asked"
 _MOST_SNAPSHOTS = 50
 """So many of the newest snapshots are looked at: each takes a millisecond or two."""
-_FEWEST, _SHARE = 2, 0.8
-"""Fewer absent keys, or a smaller share of those that updates and deletes named, are not reported."""
+_SHARE = 0.8
+"""A smaller share of the keys that updates and deletes named is not reported."""
 
 
 def loaded_until_sql(planned: BatchPlan) -> str:
@@ -40,19 +41,23 @@ def asked_figures(planned: BatchPlan, change: Change) -> dict[str, str]:
     if change.orders_by_file:
         # The close time of a file does not tell whether its changes are from before the load.
         return {}
-    return {_ASKED: f"count_if(NOT {BEGINS} AND {POSITION} IS NOT NULL AND {loaded_until_sql(planned)})"}
+    # A row that was deleted during the load may be missing there; one that was updated then was read before or after.
+    return {_ASKED: f"count_if(NOT {BEGINS} AND {POSITION} IS NOT NULL AND (NOT {DELETE} OR {loaded_until_sql(planned)}))"}
 
 
 def asked_property(batch: BatchContext, merge_input: MergeInput) -> dict[str, str]:
     """Return the entry for the summary of a batch's snapshot; empty for a batch in which an absent key is nothing unusual.
 
-    Such are: of a table that was never loaded or leaves rows out, with older changes or a truncate, of a load, rebuild or replay.
+    Such are: of a table that was never loaded or leaves rows out; with older or repeated changes, or a truncate; of a load, rebuild or
+    replay.
     """
     planned, modes = batch.planned, (Mode.MIRROR, Mode.SOFT_DELETE)
     is_usual = batch.table.mode not in modes or hides_rows(batch.table) or merge_input.late or planned.is_replay or bool(planned.following)
     is_loaded = bool(planned.progress.loads.entries or planned.progress.loads.segments)
     is_first = planned.branch_state.head is None or planned.branch_state.branch is not None or not is_loaded
-    if is_usual or is_first or not merge_input.figures.get(_ASKED):
+    # Changes up to this clock may be written again: their deletes find no row.
+    is_repeated = clock_prefix(merge_input.row_counts.low, planned.progress.load) <= known_clock(planned.progress)
+    if is_usual or is_first or is_repeated or not merge_input.figures.get(_ASKED):
         return {}
     return {ASKED_KEY: json.dumps([int(merge_input.figures[_ASKED]), merge_input.row_counts.latest])}
 
@@ -69,15 +74,15 @@ def absent_warning(table: Table, counts: Iterable[tuple[int, int]]) -> str | Non
     """Return what to say of batches with these `absent_keys`, None if there is nothing to say."""
     every = list(counts)
     asked, absent = sum(one for one, _ in every), sum(one for _, one in every)
-    if absent < _FEWEST or absent < asked * _SHARE:
+    if not absent or absent < asked * _SHARE:
         return None
     return (
         f"{table.source}: {absent:,} of {asked:,} keys that updates and deletes named have no row in {table.target}, so the rows of the "
         "load stay as they were, and an updated row is there twice. Mostly load and changes write the key in two forms: a GUID in capitals "
         "and in small letters, CHAR with and without its blanks, numbers with other zeros. Compare a key of a LOAD file and of a change "
         "file; give the key one form in silver (trim, or expr such as lower(id)), and build the table again with run --rebuild "
-        f"{table.source}. Other causes: key names other columns than the source's key, or the task's own filter lets rows in by an update. "
-        "verify tells which rows are wrong."
+        f"{table.source}. Other causes: key names other columns than the source's key, the files have no before-image of a key that "
+        "changed, or the task's own filter lets rows in by an update. verify tells which rows are wrong."
     )
 
 
@@ -89,7 +94,9 @@ def absent_warnings(target: TargetTable, table: Table, quarantined: int | None) 
         table: its configuration.
         quarantined: open rows of its quarantine, None if there are some: changes of rows that are there find none in the table.
     """
-    counts = [absent_keys(one.summary) for one in islice(target.lineage(), _MOST_SNAPSHOTS)]
+    # The content of a reload or rebuild begins with a snapshot without a row.
+    newest = takewhile(lambda one: one.summary.get("total-records") != "0", islice(target.lineage(), _MOST_SNAPSHOTS))
+    counts = [absent_keys(one.summary) for one in newest]
     if quarantined is None or sum(absent for _, absent in counts) <= quarantined:
         return []
     return [text for text in [absent_warning(table, counts)] if text is not None]

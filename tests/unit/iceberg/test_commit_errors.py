@@ -14,10 +14,10 @@ VALIDATION = f"{EXCEPTIONS}ValidationException"
 class Named:
     name: str
 
-    def getName(self) -> str:  # noqa: N802
+    def getName(self) -> str:
         return self.name
 
-    def getClassName(self) -> str:  # noqa: N802
+    def getClassName(self) -> str:
         return self.name
 
 
@@ -29,13 +29,13 @@ class Java:
     message: str
     frames: tuple[str, ...] = ()
 
-    def getClass(self) -> Named:  # noqa: N802
+    def getClass(self) -> Named:
         return Named(self.kind)
 
-    def getMessage(self) -> str:  # noqa: N802
+    def getMessage(self) -> str:
         return self.message
 
-    def getStackTrace(self) -> list[Named]:  # noqa: N802
+    def getStackTrace(self) -> list[Named]:
         return list(map(Named, self.frames))
 
 
