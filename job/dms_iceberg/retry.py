@@ -11,7 +11,7 @@ from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_ty
 
 from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.iceberg.commit_errors import is_conflict, is_unknown
+from dms_iceberg.iceberg.commit_errors import is_conflict, is_unknown, refusal
 from dms_iceberg.spark.failures import FAILURES, describe, describe_defect
 from dms_iceberg.spark.threads import activate
 
@@ -50,7 +50,7 @@ def attempt(context: RunContext, report: Outcome, work: Callable[[], None]) -> N
     except RetryError as error:
         report.error = _given_up(report, error.last_attempt.exception())
     except FAILURES as error:
-        report.error = f"{report.table}: {describe(error)}"
+        report.error = f"{report.table}: {refusal(error) or describe(error)}"
         _LOG.debug("table_failed", table=report.table, run_id=context.run_id, exc_info=True)
     except Exception as error:
         # No error of one table may stop the other tables.

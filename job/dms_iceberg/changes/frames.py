@@ -28,6 +28,7 @@ from dms_iceberg.sql.cdc_columns import (
     CORRUPT,
     FILE,
     IMAGED,
+    KEY_TEXT,
     LACKS,
     LAYOUT,
     MISPLACED,
@@ -45,6 +46,7 @@ from dms_iceberg.sql.cdc_columns import (
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import VOID
+from dms_iceberg.sql.value_text import value_text
 
 
 @attrs.frozen(eq=False)
@@ -140,8 +142,11 @@ class Cleaner:
         elsewhere = {name: type_ for group in groups for name, type_ in group.columns.source}
         frames = []
         for number, group in enumerate(groups):
-            carried = (RECORD, ROW_NUMBER, LAYOUT) if with_record else (ROW_ID,) if ROW_ID in group.frame.columns else ()
-            read = attrs.evolve(group, frame=_with_record(group)) if with_record else group
+            is_record = ROW_ID in group.frame.columns
+            carried = (RECORD, ROW_NUMBER, LAYOUT, KEY_TEXT) if with_record else (ROW_ID, KEY_TEXT) if is_record else ()
+            frame = _with_record(group) if with_record else group.frame
+            frame = frame.selectExpr("*", _key_text_sql(self.shape, frame)) if KEY_TEXT in carried else frame
+            read = attrs.evolve(group, frame=frame)
             frame, further = self._normalised(read, carried, self._refusal(number, group), with_images=with_images)
             absent = _absent_columns(group.columns, self.table, self.shape, elsewhere)
             frames.append(self._cleaned(frame, group.columns, absent, further))
@@ -263,6 +268,19 @@ def _absent_columns(columns: SourceColumns, table: Table, shape: Shape, elsewher
             absent[name] = elsewhere.get(name) or kept_types.get(name.lower(), "string")
             present.add(name.lower())
     return absent
+
+
+def _key_text_sql(shape: Shape, frame: DataFrame) -> str:
+    """SQL of `KEY_TEXT`: a key that its type does not hold is NULL in silver's form, like every other such key."""
+    present = {name.lower(): (name, type_) for name, type_ in frame.dtypes}
+    texts = [
+        f"{value_text(*present[source])} AS {quote(column.name)}"
+        if (source := (column.source or "").lower()) in present
+        else f"CAST(NULL AS string) AS {quote(column.name)}"
+        for column in shape.columns
+        if column.is_key
+    ]
+    return f"struct({', '.join(texts)}) AS {KEY_TEXT}"
 
 
 def _with_record(read: ReadGroup) -> DataFrame:

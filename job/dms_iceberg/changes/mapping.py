@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from dms_iceberg.config.check_context import SALT_PREFIX
+from dms_iceberg.config.datetime_pattern import exact_pattern, zone_names
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import ConfigError
@@ -13,8 +14,6 @@ from dms_iceberg.sql.mask_text import text_sql
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.text_values import is_cast_lenient, is_text_sql, text_value_sql
 from dms_iceberg.sql.types import canonical, guesses_unit, is_castable, stored
-
-_NANOSECONDS = "S" * 7
 
 
 @attrs.frozen
@@ -157,11 +156,10 @@ def _document(json: str, declared: str | None, type_: str) -> str:
 
 
 def _parsed_time(text: str, pattern: str) -> str:
-    parsed = f"try_to_timestamp({text}, {string_literal(pattern)})"
-    if _NANOSECONDS not in pattern:
-        return parsed
-    # Spark would drop digits finer than a microsecond.
-    return f"CASE WHEN date_format({parsed}, {string_literal(pattern)}) = {text} THEN {parsed} END"
+    """SQL of the time that a text is in a pattern; NULL where it is none, or has digits that a microsecond does not hold."""
+    parsed = f"try_to_timestamp({text}, {string_literal(exact_pattern(pattern))})"
+    names = zone_names(pattern)
+    return parsed if names is None else f"CASE WHEN {text} RLIKE {string_literal(names)} THEN {parsed} END"
 
 
 def masked_sql(name: str, mask: Mask, salt_column: str | None, text: str | None = None) -> str:

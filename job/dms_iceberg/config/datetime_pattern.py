@@ -3,6 +3,8 @@
 Letters and their limits are those of Spark's "Datetime Patterns for Formatting and Parsing".
 """
 
+import re
+
 _READABLE = frozenset("GyMLdDahKkHmsSVzOxXZ")
 _ZONE = frozenset("VzOxXZ")
 _INSTEAD = {
@@ -30,14 +32,21 @@ def pattern_problem(pattern: str) -> str | None:
             return f"'{letter}' in '{pattern}' is no pattern letter Spark can read{hint}"
         if letter in "#{}":
             return f"'{letter}' in '{pattern}' is reserved; put literal text between single quotes"
-    if "y" not in unquoted:
+    return _missing_part(pattern, set(unquoted))
+
+
+def _missing_part(pattern: str, letters: set[str]) -> str | None:
+    """Return which part of a time a pattern lacks: Spark would take the first, or another half of the day."""
+    if "y" not in letters:
         return f"'{pattern}' has no year; write a pattern such as yyyy-MM-dd"
-    has_month = bool(set("MLD") & set(unquoted))
-    if "m" in unquoted and not has_month:
+    has_month = bool(set("MLD") & letters)
+    if "m" in letters and not has_month:
         return f"'{pattern}' has minutes (m) and no month (M); write MM for the month"
-    if "d" in unquoted and not has_month:
+    if "d" in letters and not has_month:
         return f"'{pattern}' has a day (d) and no month (M); write MM for the month"
-    if set("hK") & set(unquoted) and "a" not in unquoted:
+    if set("HkhK") & letters and not set("dD") & letters:
+        return f"'{pattern}' has an hour and no day (d); write dd for the day of the month"
+    if set("hK") & letters and "a" not in letters:
         # Spark reads 12:30 as half past midnight then.
         return f"'{pattern}' has an hour of half a day (h) and no half (a); write HH for hours from 00 to 23"
     return None
@@ -46,6 +55,24 @@ def pattern_problem(pattern: str) -> str | None:
 def _unquoted(pattern: str) -> str:
     """Return the pattern without its literal text."""
     return "".join(pattern.split("'")[::2])
+
+
+def exact_pattern(pattern: str) -> str:
+    """Return a pattern that reads the same texts, but none with a digit other than 0 after the microseconds, which Spark would drop.
+
+    Spark reads from one digit to as many as there are letters ``S``. An optional literal reads each further digit.
+    """
+    parts = pattern.split("'")
+    parts[::2] = [re.sub("S{7,}", lambda run: "S" * 6 + "[0" * (len(run[0]) - 6) + "]" * (len(run[0]) - 6), part) for part in parts[::2]]
+    return "'".join(parts)
+
+
+def zone_names(pattern: str) -> str | None:
+    """Return a regular expression that texts of the pattern must contain a match of; None where it reads no names of zones (``z``).
+
+    Only names of UTC mean one zone: Java takes CST for that of Chicago, not of Shanghai.
+    """
+    return r"(?i)(?<![a-z])(?:UTC|GMT|UT|Z)(?![a-z])" if "z" in _unquoted(pattern) else None
 
 
 def zone_letters(pattern: str) -> str:

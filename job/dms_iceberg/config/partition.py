@@ -28,6 +28,16 @@ class PartitionField:
     column: str
     argument: int | None = None
 
+    @property
+    def iceberg_name(self) -> str:
+        """Iceberg's own name of such a field, which SQL gives it: ``day`` of ``at`` is ``at_day``."""
+        return self.column + {"identity": "", "truncate": "_trunc"}.get(self.transform, f"_{self.transform.removesuffix('s')}")
+
+    @property
+    def name(self) -> str:
+        """The field's name in tables of this package, which no source column can have: Iceberg refuses a column with a field's name."""
+        return f"_cdc_by_{self.transform.removesuffix('s')}_{self.column}"
+
 
 def parse_partition(text: str) -> PartitionField:
     """Return the partition field that a text describes.

@@ -9,25 +9,10 @@ from dms_iceberg.config.model import BronzeFormat, Column, Mode, OtherColumns, T
 from dms_iceberg.config.partial_update_checks import check_kept
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
 from dms_iceberg.config.problems import item, suggestion
+from dms_iceberg.config.property_checks import check_properties
 from dms_iceberg.config.publish import column_of
 from dms_iceberg.config.types import TypeTextError, canonical_type
-
-OWNED_PROPERTIES = {
-    "format-version": "write format_version",
-    "write.merge.mode": "write write_mode",
-    "write.merge.isolation-level": "it must stay serializable, or two runs at once double rows",
-    "write.merge.distribution-mode": "the job needs 'hash'; with another one, tables of format 3 can become unreadable",
-    "write.target-file-size-bytes": "write target_file_size_mb",
-    # Spark refuses these properties in CREATE TABLE.
-    "provider": "every table is an Iceberg table",
-    "location": "tables lie below the warehouse of the catalog",
-    "owner": "the catalog names the owner",
-    "external": "Iceberg tables have no such choice",
-    "comment": "a table comment is not supported",
-}
-"""Table properties that cannot be set, and why, or what to do instead."""
-
-_OWNED_PREFIX = "dms-iceberg."
+from dms_iceberg.sql.json_documents import full_names
 
 
 def check_table(place: Place) -> None:
@@ -44,10 +29,32 @@ def check_table(place: Place) -> None:
     _check_rules(place)
     if table.filter is not None:
         place.check_expression("filter", place.at("filter"), table.filter, silver=True)
-    for name in table.table_properties:
-        if name in OWNED_PROPERTIES or name.startswith(_OWNED_PREFIX):
-            reason = OWNED_PROPERTIES.get(name, f"'{_OWNED_PREFIX}*' holds the job's own progress")
-            place.add("table_properties", f"'{name}' cannot be set here; {reason}")
+    check_properties(place, _silver_names(place))
+    _check_full_names(place)
+
+
+def _check_full_names(place: Place) -> None:
+    """Check that no declared column has the full name of another one's member: Iceberg refuses such a table."""
+    first: dict[str, str] = {}
+    for index, column in enumerate(place.table.columns):
+        for name, _ in full_names({column.name: _type_of(column) or "string"}):
+            other = first.setdefault(name, column.name)
+            if other != column.name:
+                path = f"{item(place.at('columns'), index)}.name"
+                place.problems.add(
+                    path, f"Iceberg calls a part of '{column.name}' and one of '{other}' '{name}'; rename one of the columns"
+                )
+
+
+def _silver_names(place: Place) -> list[str] | None:
+    """Return the full names of the table's columns and members, None if only the files have them."""
+    others = _undeclared_silver_columns(place)
+    if others is None:
+        return None
+    # A declared type that is none is another check's matter.
+    declared = {column.name: _type_of(column) or "string" for column in place.table.columns}
+    undeclared = [name for name in (*place.table.key, *place.table.source_columns) if name.casefold() in others]
+    return [name for name, _ in full_names(declared | dict.fromkeys(undeclared, "string"))]
 
 
 def _check_names(place: Place, key: str, names: Iterable[str]) -> None:

@@ -1,6 +1,6 @@
 """Refresh one model: check whether its tables have changed, then rebuild it or only its changed groups."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.errors import AnalysisException
@@ -10,13 +10,14 @@ from dms_iceberg.config.incremental import group_columns, incremental_problems
 from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_meaning import clock_of
 from dms_iceberg.config.model_sql import references, taken_columns
+from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.gold.model_inputs import ModelInputs, recorded_inputs
 from dms_iceberg.gold.query_columns import give_snapshot_present_columns, query_columns
 from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_groups
 from dms_iceberg.gold.report import ModelReport
-from dms_iceberg.iceberg.commit_errors import is_conflict
+from dms_iceberg.iceberg.commit_errors import is_conflict, refusal
 from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
@@ -96,7 +97,9 @@ class _Refresh:
             TargetError: a column has a name with which nobody could read the table. A select list with ``*`` does not show it.
         """
         spark, target, model = self.context.spark, self.target, self.model
-        if taken := taken_columns(spark.sql(self.sql).columns):
+        columns = spark.sql(self.sql).columns
+        self._refuse_partition_names(columns)
+        if taken := taken_columns(columns):
             raise TargetError(
                 f"{target.name}: the query has the column {', '.join(taken)}, and Iceberg has a column of its own with that name. Name the "
                 "columns instead of '*', and give this one another name with AS. The table is as it was."
@@ -111,6 +114,18 @@ class _Refresh:
         )
         commit_with(spark, self.now.to_summary(), lambda: spark.sql(statement))
         target.refresh()
+
+    def _refuse_partition_names(self, columns: Sequence[str]) -> None:
+        """Refuse a column with the name that Iceberg gives a partition field; SQL cannot give it another one."""
+        names = {name.lower(): name for name in columns}
+        for text in self.model.partition_by:
+            field = parse_partition(text)
+            name = names.get(field.iceberg_name.lower())
+            if name is not None and field.transform != "identity":
+                raise TargetError(
+                    f"{self.target.name}: the query has the column {name}, and Iceberg gives that name to the partition field of {text}. "
+                    "Give the column another name with AS, or partition otherwise. The table is as it was."
+                )
 
     def replace_groups(self, tables: Mapping[str, TargetTable], last: ModelInputs | None) -> Replaced | str:
         """Replace the changed groups in one commit, or return why this refresh must be full, or better is.
@@ -139,7 +154,7 @@ class _Refresh:
         except FAILURES as error:
             if is_conflict(error):
                 raise
-            raise TargetError(f"{self.target.name}: {describe(error, has_values=True)}") from None
+            raise TargetError(f"{self.target.name}: {refusal(error) or describe(error, has_values=True)}") from None
 
     def _change(self, name: str, table: TargetTable, last: ModelInputs | None) -> Change | str:
         if last is None or name not in last.inputs:

@@ -4,25 +4,23 @@ Keys become equal where DMS writes different values as one (a bare ``numeric`` r
 ``key`` names too few columns. Only this distinguishes it from an update: a full load has each row once, and an insert finds its key free.
 """
 
-from collections.abc import Mapping
-
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Change, Mode
 from dms_iceberg.context import BatchPlan
+from dms_iceberg.merge.absent_keys import BEGINS, asked_figures, loaded_until_sql, replaced_rows
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
-from dms_iceberg.merge.direct import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
 from dms_iceberg.merge.present_rows import PRESENT, hides_rows
 from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, N_FILTERED, N_GOOD, POSITION
+from dms_iceberg.sql.cdc_columns import N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql
-from dms_iceberg.sql.quoting import quote, timestamp_literal
+from dms_iceberg.sql.quoting import quote
 
 _SURPLUS, _EXAMPLE = "_cdc_surplus", "_cdc_example"
 _FRESH, _CAME_AND_WENT = "_cdc_fresh", "_cdc_came_and_went"
 """How many keys got a row that stayed, and how many one that left within the batch again and was the first there: the table had none."""
-_FIRST_ARRIVED_AT, _BEGINS = "_cdc_first_arrived_at", "_cdc_begins"
+_FIRST_ARRIVED_AT = "_cdc_first_arrived_at"
 # Filtered rows count: of a row in silver and one outside the filter with the same key, the newer one decides whether silver has a row.
 _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
 # Two arrivals at different commit times are two rows: a change that DMS writes again has the same commit time. Rows of which none is usable
@@ -38,7 +36,7 @@ def duplicate_counts(load: int) -> dict[str, str]:
     """
     return {
         _FIRST_ARRIVED_AT: f"min(CASE WHEN {ARRIVES} THEN {commit_sql(load)} END)",
-        _BEGINS: f"coalesce(min_by({ARRIVES}, {POSITION}), false)",
+        BEGINS: f"coalesce(min_by({ARRIVES}, {POSITION}), false)",
     }
 
 
@@ -51,7 +49,8 @@ def duplicate_figures(planned: BatchPlan, shape: Shape, change: Change) -> dict[
         }
     return {
         _FRESH: f"count_if({_arrives(planned, change)})",
-        _CAME_AND_WENT: f"count_if({_BEGINS} AND {LEFT_AT} IS NOT NULL)",
+        _CAME_AND_WENT: f"count_if({BEGINS} AND {LEFT_AT} IS NOT NULL)",
+        **asked_figures(planned, change),
         _SURPLUS: f"count_if({_AGAIN})",
         _EXAMPLE: f"max(CASE WHEN {_AGAIN} THEN {json_sql(shape.key)} END)",
     }
@@ -62,9 +61,7 @@ def _arrives(planned: BatchPlan, change: Change) -> str:
     if change.orders_by_file and planned.loads:
         # The close time of a file does not tell whether its changes are from before the load.
         return "false"
-    loaded_until = max((file.modified for file in planned.loads), default="")
-    since = f"coalesce({COMMITTED_AT} > {timestamp_literal(loaded_until)}, false)" if loaded_until else "true"
-    return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {since}"
+    return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {loaded_until_sql(planned)}"
 
 
 def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, ...]:
@@ -78,7 +75,7 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
     is_plain = batch.table.mode is Mode.MIRROR or batch.planned.branch_state.branch is None
     count, example = int(merge_input.figures[_SURPLUS]), merge_input.figures[_EXAMPLE]
     head, before = batch.target.head(batch.planned.branch_state.branch), batch.planned.branch_state.head
-    replaced = _replaced(head.summary, merge_input.row_counts.latest) if head is not None and before is not None else 0
+    replaced = replaced_rows(head.summary, merge_input.row_counts.latest) if head is not None and before is not None else 0
     if _FRESH in merge_input.figures:
         fresh = int(merge_input.figures[_FRESH])
         # Every other key may have had a row, except those whose row came and went with the batch.
@@ -101,17 +98,6 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
         "precision has six decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows "
         "are missing.",
     )
-
-
-def _replaced(summary: Mapping[str, str], latest: int) -> int:
-    """Return how many rows of the table a MERGE has deleted or replaced; for copy-on-write this assumes that no row was deleted."""
-    if REPLACED_KEY in summary:
-        return int(summary[REPLACED_KEY])
-    if deletes := int(summary.get("added-position-deletes", 0)):
-        # New delete files take over the deletes of those that they replace.
-        return deletes - int(summary.get("removed-position-deletes", 0))
-    removed = int(summary.get("deleted-records", 0))
-    return latest - int(summary.get("added-records", 0)) + removed if removed else 0
 
 
 def _in_table(batch: BatchContext, merge_input: MergeInput, condition: str) -> tuple[int, str | None]:

@@ -29,6 +29,10 @@ class Example:
     row: int
 
 
+class _Exact(str):
+    """A number of JSON as it is written: a double would give two keys of 38 digits one text."""
+
+
 def shown_key(text: str | None, table: Table, masked: Collection[str]) -> str:
     """Return a stored key as it may be shown: only silver's key columns, without values that must be masked now and were not then.
 
@@ -39,8 +43,13 @@ def shown_key(text: str | None, table: Table, masked: Collection[str]) -> str:
     """
     keys = {column.name.lower(): column.declared.mask for column in silver_columns(table, table.key) if column.is_key}
     shown = {}
-    for name, value in (json.loads(text) if text else {}).items():
+    for name, value in (json.loads(text, parse_int=_Exact, parse_float=_Exact) if text else {}).items():
         if name.lower() in keys:
             is_hash = name.lower() in masked and _SHA256.fullmatch(str(value)) is not None
             shown[name] = value if keys[name.lower()] is None or value is None or is_hash else HIDDEN
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    members = (f"{_json(name)}:{value if isinstance(value, _Exact) else _json(value)}" for name, value in shown.items())
+    return f"{{{','.join(members)}}}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

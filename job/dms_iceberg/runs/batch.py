@@ -14,6 +14,7 @@ from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.merge.absent_keys import absent_keys, asked_property
 from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
@@ -82,6 +83,7 @@ def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> Bat
         failpoint("before-merge", table.source)
         after = _resolve(batch, merge_input, after)
         properties = _properties(batch.context, table, planned, after, merge_input.row_counts)
+        properties |= asked_property(batch, merge_input)
         properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
         transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, merge_input, properties)
         made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
@@ -259,4 +261,5 @@ def report_batch(target: TargetTable | None, planned: BatchPlan, counts: BatchCo
         is_load=batch.is_load,
         remaining=batch.remaining,
         path=head.summary.get(PATH_KEY, "") if head is not None else "",
+        absent=absent_keys(head.summary)[1] if head is not None else 0,
     )

@@ -39,10 +39,13 @@ from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.backfill import lost_backfills
 from dms_iceberg.silver.check_configuration import is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_values
+from dms_iceberg.silver.evolve import Evolution
+from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
+from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
@@ -83,6 +86,10 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
         switch=tuple(switch_statements(target, table)) if exists else (),
         memory=memory,
     )
+    if state.renames:
+        types = target.all_columns()
+        left = {name: type_ for name, type_ in types.items() if name not in {one.old for one in state.renames}}
+        refuse_new_names(table, left, {one.new: types[one.old] for one in state.renames}, target.partition_names())
     if context.request.replay is not None:
         return _with_records(here, state)
     if is_rebuild_next(state, context.request):
@@ -196,6 +203,7 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     # Records of older files may lack a column: only one that no file ever had is reported.
     named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new))
     evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
+    _refuse_unstorable(here, existing, evolution)
     warnings = evolution.warnings
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
@@ -223,6 +231,16 @@ def _untimed(here: TableContext, groups: Sequence[ReadGroup]) -> list[str]:
         "are valid. All of them go to quarantine (no_time). Let the endpoint write it (TimestampColumnName) and load the table again, or "
         "choose another mode."
     ]
+
+
+def _refuse_unstorable(here: TableContext, existing: Types | None, evolution: Evolution) -> None:
+    """Refuse what Iceberg would refuse once the batch is merged."""
+    if existing is None:
+        refuse_new_table(here.table, evolution.shape.types)
+        return
+    added = {one.name: one.type for one in evolution.plan.operations if isinstance(one, AddColumn)}
+    if added:
+        refuse_new_names(here.table, existing, added, here.target.partition_names() if here.target.exists() else {})
 
 
 def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:

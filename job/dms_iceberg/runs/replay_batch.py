@@ -20,9 +20,9 @@ from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import refuse_clock
 from dms_iceberg.silver.quarantine import REJECTION, change_quarantine, resolve, update_rejections_sql
 from dms_iceberg.silver.recorded_declarations import source_names
+from dms_iceberg.silver.rejected_key import rejected_key_sql
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
 from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
-from dms_iceberg.sql.json_text import json_sql
 
 _LOG = structlog.get_logger("dms_iceberg")
 
@@ -87,7 +87,7 @@ def _outcome(batch: BatchContext, merge_input: MergeInput) -> DataFrame:
     """Return the outcome of each row: its id, and why it stays in the quarantine (`REJECTION`; a NULL reason for resolved rows)."""
     cleaned = merge_input.mark_rejected(batch.clean())
     return cleaned.where(f"{OLD_KEY} = 0").selectExpr(
-        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in REJECTION.items()), f"{json_sql(batch.shape.key)} AS key", PROBLEM
+        f"{ROW_ID} AS id", *(f"{sql} AS {column}" for column, sql in REJECTION.items()), f"{rejected_key_sql(batch.shape)} AS key", PROBLEM
     )
 
 

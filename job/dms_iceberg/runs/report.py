@@ -17,6 +17,7 @@ class BatchReport(RowCounts):
         remaining: new files that were listed after those of this batch.
         warnings: about the batch, for the operator.
         ddl: the schema statements that were executed for it, since the table's batch before.
+        absent: updates and deletes of keys that the table did not have, at least (`merge.absent_keys`).
         path: how its rows were written: "direct" (`merge.direct`) or "merge", with the reason against the direct path; "" if no row was.
         lag_seconds: from the newest source commit in the batch until readers saw it; None without a commit time.
         lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` is the 95th percentile.
@@ -34,6 +35,7 @@ class BatchReport(RowCounts):
     remaining: int = 0
     warnings: tuple[str, ...] = ()
     path: str = ""
+    absent: int = 0
     ddl: tuple[str, ...] = ()
 
 
@@ -113,6 +115,11 @@ class TableReport:
         return self.counts.quarantined
 
     @property
+    def absent(self) -> int:
+        """Updates and deletes of keys that the table did not have, all batches."""
+        return sum(batch.absent for batch in self.batches)
+
+    @property
     def lag_seconds(self) -> float | None:
         """Lag of the last batch that had a commit time."""
         return next((b.lag_seconds for b in reversed(self.batches) if b.lag_seconds is not None), None)
@@ -123,6 +130,7 @@ class TableReport:
             **attrs.asdict(self.counts),
             **{name: getattr(self, name) for name in ("files", "snapshot_id", "frontier")},
             "lag_seconds": self.lag_seconds,
+            "absent_keys": self.absent,
             "batches": len(self.batches),
             "seconds": round(self.seconds, 3),
             "ddl": self.ddl,

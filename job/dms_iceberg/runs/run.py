@@ -17,6 +17,7 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.maintenance.run import maintain_table
+from dms_iceberg.merge.absent_keys import absent_warnings
 from dms_iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.runs.actions import CountRows, DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
@@ -125,6 +126,8 @@ def _merge_all(here: TableContext, report: TableReport, listener: Listener | Non
         more = step(here, memory, report, listener, observer)
     report.stopped = more
     describe_end(here.target, report)
+    if report.absent:
+        _warn(here.context, report, *absent_warnings(here.target, here.table, open_rows_for_verdict(here)))
 
 
 def maintain_after_run(context: RunContext, table: Table, report: TableReport) -> None:

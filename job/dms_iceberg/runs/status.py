@@ -20,6 +20,7 @@ from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.maintenance.execute import needed
+from dms_iceberg.merge.absent_keys import absent_warnings
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.request import tables_with_kept_positions
@@ -137,7 +138,7 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
         problem=_problem(here),
-        warnings=[*cleaning_warnings(target, table), *warnings],
+        warnings=[*cleaning_warnings(target, table), *absent_warnings(target, table, rows), *warnings],
         new_files=new_files,
         quarantined=rows,
         quarantined_keys=keys,

@@ -1,9 +1,11 @@
 """DDL text of a silver or gold table, and the properties it is created with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.config.partition import parse_partition
+from dms_iceberg.config.partition import PartitionField, parse_partition
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.metadata_columns import metadata_columns
@@ -47,13 +49,32 @@ def default_properties(table: Table) -> dict[str, str]:
 
 
 def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
-    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
+    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns.
+
+    The job makes the table by Iceberg's own interface (`iceberg.new_table`), because SQL cannot name partition fields.
+    """
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(created_properties(columns, table).items()))
+    partition = partition_sql(table.partition_by)
+    return f"CREATE TABLE IF NOT EXISTS {name} ({columns_sql(columns, table)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
+
+
+def columns_sql(columns: Mapping[str, str], table: Table) -> str:
+    """Return the columns of a CREATE TABLE statement."""
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
     body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
-    settings = default_properties(table) | key_property(table, columns) | source_property(table) | Cleaning.of(table).to_properties()
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
-    partition = partition_sql(table.partition_by)
-    return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
+    return ", ".join(body)
+
+
+def created_properties(columns: Mapping[str, str], table: Table) -> dict[str, str]:
+    """Return all properties that a table is created with."""
+    return default_properties(table) | key_property(table, columns) | source_property(table) | Cleaning.of(table).to_properties()
+
+
+def partition_fields(partition_by: Sequence[str], columns: Iterable[str]) -> list[PartitionField]:
+    """Return the partition fields, with the columns spelled like the table's."""
+    spelled = {name.lower(): name for name in columns}
+    fields = map(parse_partition, partition_by)
+    return [attrs.evolve(field, column=spelled.get(field.column.lower(), field.column)) for field in fields]
 
 
 def ordered(columns: Sequence[str], types: Mapping[str, str]) -> dict[str, str]:

@@ -23,9 +23,9 @@ from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.rejected_key import rejected_key_sql
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER
-from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, KEY_TEXT, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER
 from dms_iceberg.sql.quoting import quote, quote_path, string_literal
 
 _COLUMNS = {
@@ -156,7 +156,7 @@ def rejected_changes(cleaned: DataFrame, shape: Shape) -> DataFrame:
 
     The caller persists them: they are few, and finding them reads the whole batch.
     """
-    needed = [FILE, ROW_NUMBER, RECORD, LAYOUT, OP, POSITION, COMMITTED_AT, *(quote(name) for name in shape.key)]
+    needed = [FILE, ROW_NUMBER, RECORD, LAYOUT, KEY_TEXT, OP, POSITION, COMMITTED_AT, *(quote(name) for name in shape.key)]
     # Not a condition: Spark would push it down below the cleaning, and plan the cleaning twice, which takes long for a wide table.
     problem = f"explode(CASE WHEN {OLD_KEY} = 0 AND {PROBLEM} IS NOT NULL THEN array({PROBLEM}) ELSE array() END) AS {PROBLEM}"
     return cleaned.selectExpr(*needed, problem)
@@ -193,7 +193,7 @@ def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: 
         f"{etag} AS etag",
         f"{ROW_NUMBER} AS row_number",
         *(f"{sql} AS {column}" for column, sql in REJECTION.items()),
-        f"{json_sql(shape.key)} AS key",
+        f"{rejected_key_sql(shape)} AS key",
         f"{RECORD} AS record",
         f"TIMESTAMP {string_literal(now)} AS quarantined_at",
         f"{string_literal(context.run_id)} AS run_id",

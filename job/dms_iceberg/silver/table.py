@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.iceberg.commit_errors import is_unknown
+from dms_iceberg.errors import TargetError
+from dms_iceberg.iceberg.commit_errors import is_there_already, is_unknown
+from dms_iceberg.iceberg.new_table import create_table
 from dms_iceberg.iceberg.table import IcebergTable
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
-from dms_iceberg.silver.ddl import create_sql
+from dms_iceberg.silver.ddl import columns_sql, created_properties, partition_fields
 from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
 from dms_iceberg.silver.recorded_progress import find_progress
@@ -33,9 +36,38 @@ class TargetTable(IcebergTable):
     """A table as this package creates and reads it: with its progress, and with what it remembers of key, cleaning and masks."""
 
     def create(self, columns: Mapping[str, str], table: Table) -> None:
-        """Create namespace and table unless they exist."""
+        """Create namespace and table unless they exist.
+
+        Raises:
+            TargetError: the catalog has something else of that name.
+        """
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(self.parts[:-1])}")
-        self.spark.sql(create_sql(self.sql_name, columns, table))
+        if self.exists():
+            return
+        fields = partition_fields(table.partition_by, columns)
+        try:
+            create_table(self.spark, self.parts, columns_sql(columns, table), fields, created_properties(columns, table))
+        except Py4JJavaError as error:
+            if not is_there_already(error):
+                raise
+            if not self.exists():
+                raise TargetError(
+                    f"{table.source}: the catalog has something of the name {self.name} that is no Iceberg table, such as a table of "
+                    "another format or a view. Remove it there, or give the table another target. Nothing was written."
+                ) from error
+
+    def partition_names(self) -> dict[str, str]:
+        """Return the names of the fields of all partition specs, former ones included, each with the column that it is of.
+
+        Of a field that is no identity the column is ""; Iceberg lets no column have its name.
+        """
+        jvm: Any = self.spark._jvm
+        found: dict[str, str] = {}
+        columns = {number: name for name, (number, _) in self.fields().items()}
+        for spec in self._java.specs().values():
+            for field in json.loads(str(jvm.org.apache.iceberg.PartitionSpecParser.toJson(spec)))["fields"]:
+                found[field["name"]] = columns.get(field["source-id"], "") if field["transform"] == "identity" else ""
+        return found
 
     def column_types(self) -> dict[str, str]:
         """Return Spark types by column of the current schema, without the metadata columns."""

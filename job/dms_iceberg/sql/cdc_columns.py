@@ -29,6 +29,8 @@ RECORD = "_cdc_record"
 ROW_NUMBER = "_cdc_row_number"
 LAYOUT = "_cdc_layout"
 """For the quarantine: the file's own record as JSON, its number in the file, and what else is needed to read it again."""
+KEY_TEXT = "_cdc_key_text"
+"""For the quarantine: the key's values as the file has them, as texts, by silver column."""
 
 FILTERED = "_cdc_filtered"
 FAILED_RULE = "_cdc_failed_rule"

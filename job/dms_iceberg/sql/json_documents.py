@@ -5,7 +5,7 @@ the seconds of a time, and passes numbers that a string type asks for through a 
 numbers (`json_numbers`), and converts the members like any other text (`text_values`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
@@ -39,6 +39,26 @@ def is_nested(type_: str) -> bool:
 def quoted_type(type_: str) -> str:
     """Return a type with the names of fields quoted, as Spark's parser needs names that are not plain identifiers."""
     return _written(_tree(type_), str)
+
+
+def full_names(columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the full name that Iceberg gives each column and each member of nested ones, such as ``a.element.b``, with its column.
+
+    Args:
+        columns: Spark types by column.
+    """
+    for column, type_ in columns.items():
+        for name in _full_names(column, _tree(type_)):
+            yield name, column
+
+
+def _full_names(name: str, type_: _Type) -> Iterator[str]:
+    yield name
+    if type_.kind == "map":
+        yield f"{name}.key"
+    of = {"array": "element", "map": "value"}.get(type_.kind)
+    for member, inner in type_.members:
+        yield from _full_names(f"{name}.{of or member}", inner)
 
 
 def document_sql(json: str, type_: str) -> str:
