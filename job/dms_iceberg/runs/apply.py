@@ -148,7 +148,7 @@ def _batch(here: TableContext, state: TableState, action: MergeBatch | SkipFiles
     if isinstance(action, SkipFiles):
         report = skip_files(here, planned, opened.began)
     else:
-        batch = BatchContext(here.context, here.table, here.target, planned, opened.groups, opened.evolved.shape)
+        batch = BatchContext(here.context, opened.merged_as, here.target, planned, opened.groups, opened.evolved.shape)
         if planned.is_replay:
             report = replay_batch(batch, opened)
             return Outcome(batch=report, warnings=report.warnings, more=False)

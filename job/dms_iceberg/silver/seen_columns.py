@@ -16,10 +16,12 @@ class Seen:
     Attributes:
         names: the columns.
         whole: all files since the first are covered; otherwise the table is of an earlier version, and files may have had other columns.
+        gone: those of ``names`` that the newest file lacks. JSON lines do not tell.
     """
 
     names: frozenset[str] = frozenset()
     whole: bool = False
+    gone: frozenset[str] = frozenset()
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], otherwise: "Seen | None" = None) -> "Seen":
@@ -28,11 +30,11 @@ class Seen:
         if text is None:
             return otherwise if otherwise is not None else cls()
         document = json.loads(text)
-        return cls(frozenset(document["names"]), document["whole"])
+        return cls(frozenset(document["names"]), document["whole"], frozenset(document.get("gone", ())))
 
     def to_properties(self) -> dict[str, str]:
         """Return the table property."""
-        document = {"names": sorted(self.names), "whole": self.whole}
+        document = {"names": sorted(self.names), "whole": self.whole} | ({"gone": sorted(self.gone)} if self.gone else {})
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 
     def plus(self, names: Iterable[str]) -> "Seen":

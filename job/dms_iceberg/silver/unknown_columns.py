@@ -5,6 +5,7 @@ older files had it, a warning.
 """
 
 import difflib
+import unicodedata
 from collections.abc import Sequence
 
 import attrs
@@ -92,7 +93,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
         known: what is known of the table.
 
     Raises:
-        ConfigError: no file ever had a column.
+        ConfigError: no file ever had a column, or the files have it in another Unicode form.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     seen, is_new = known.seen, known.is_new
@@ -100,6 +101,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     json = context.config.bronze.format is BronzeFormat.JSON
     # Columns that Spark cannot read are not among a group's source columns, but ``drop`` may name them for that reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
+    refuse_other_forms(table, list(every))
     kept = [] if json and not is_new else misspelt_drops(table, list(every), is_new=is_new)
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
@@ -117,6 +119,32 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
         raise ConfigError([_error(named, names) for named in unknown])
     warnings = [_warning(named, names) for named in lacking if not named.is_word and named.awaited is None]
     return Lacking((*warnings, *kept), frozenset(found))
+
+
+def refuse_other_forms(table: Table, source: Sequence[str]) -> None:
+    """Refuse names that differ from those of the files only in how Unicode writes them: both look alike, and would be two columns.
+
+    Raises:
+        ConfigError: the configuration has such names.
+    """
+    path, there = table_path(table), {name.lower() for name in source}
+    drops = [Named(item(below(path, "drop"), index), name) for index, name in enumerate(table.drop)]
+    named = [*named_columns(table), *drops]
+    told = {one.column.lower() for one in named}
+    forms = {_form(name): name for name in source if name.lower() not in told}
+    found = [(one, forms[_form(one.column)]) for one in named if one.column.lower() not in there and _form(one.column) in forms]
+    if found:
+        raise ConfigError(
+            [
+                f"{one.path}: the name {one.column!a} is written in another Unicode form than the files have it ({name!a}), so it "
+                "names none of their columns, though both look alike. Write it as the files do. Nothing was written."
+                for one, name in found
+            ]
+        )
+
+
+def _form(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[str]:

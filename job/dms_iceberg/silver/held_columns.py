@@ -1,0 +1,108 @@
+"""Source columns that are held back: each came in files that lack a column which silver masks or leaves out, so it may be that one renamed.
+
+Such a column is left out of silver, as by ``drop``, until the document says what it is (``new_columns``).
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.config.choices import NewColumns
+from dms_iceberg.config.model import OtherColumns, Table
+from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.publish import published_columns
+from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.silver.name_changes import Structure
+from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.withheld import LEFT_OUT, Withheld, to_be_masked
+
+Held = Mapping[str, tuple[str, ...]]
+"""By source column in lower case, that is held back: the withheld columns, in lower case, of which it may be one."""
+Lacks = Callable[[int, str, str], bool]
+"""Whether files of the structure with this number have the one column without the other, both in lower case."""
+
+
+def without_held(table: Table, held: Collection[str]) -> Table:
+    """Return the configuration by which a batch is merged: columns that are held back are dropped."""
+    return attrs.evolve(table, drop=(*table.drop, *sorted(held))) if held else table
+
+
+def told_columns(table: Table) -> set[str]:
+    """Return, in lower case, the source columns of which the document says what they are."""
+    names = [*table.drop, *published_columns(table), *(name for one in table.columns for name in (one.source_name, one.renamed_from))]
+    return {name.lower() for name in names if name is not None}
+
+
+def recorded_held(table: Table, withheld: Withheld) -> Held:
+    """Return the columns that earlier batches have held back, and that the document does not name yet."""
+    if table.new_columns is NewColumns.ADD:
+        return {}
+    told = told_columns(table)
+    return {name: lacking for name, lacking in withheld.held.items() if name not in told}
+
+
+def newly_held(
+    table: Table, withheld: Withheld, seen: Seen, found: Sequence[Structure], existing: Collection[str], lacks: Lacks | None = None
+) -> Held:
+    """Return the columns of files to hold back.
+
+    Args:
+        table: the table's configuration.
+        withheld: what the table withholds.
+        seen: the columns that merged files have had.
+        found: the structures of the batch's files.
+        existing: silver's columns.
+        lacks: for files whose rows may omit columns; None where each file has all of its columns.
+
+    Raises:
+        SchemaChangeError: such a column belongs to the key, so it cannot be left out.
+    """
+    if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP:
+        return {}
+    secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
+    secrets -= {name.lower() for name in published_columns(table)}
+    known = {*seen.names, *told_columns(table), *(name.lower() for name in existing)}
+    new = dict.fromkeys(name for one in found for name in one if name not in known and name not in secrets)
+    is_without = lacks or (lambda number, _, secret: secret not in found[number])
+    held: dict[str, tuple[str, ...]] = {}
+    for name in new:
+        # Where a secret is known of, and its files lack the new column: in merged files, or in others of the batch.
+        before = {one for one in secrets if one in seen.names - seen.gone or any(one in other and name not in other for other in found)}
+        lacking = sorted(one for one in before if any(name in files and is_without(n, name, one) for n, files in enumerate(found)))
+        if lacking:
+            held[name] = tuple(lacking)
+    _refuse_key(table, held)
+    return held
+
+
+def _refuse_key(table: Table, held: Held) -> None:
+    for name in table.key:
+        if name.lower() in held:
+            raise SchemaChangeError(
+                f"{table_path(table)}.key: the column {name!r} comes in files that no longer have {_listed(held[name.lower()])}, which "
+                f"{table.target} masks or leaves out, so it may be that column under a new name. Nothing was written. Say what it is in "
+                f'{table_path(table)}.columns: {{"name": "{name}"}} shows it, with "mask" it is masked.'
+            )
+
+
+def held_warnings(table: Table, withheld: Withheld, held: Held) -> list[str]:
+    """Return a warning for each column that is held back."""
+    return [_warning(table, withheld, name, lacking) for name, lacking in held.items()]
+
+
+def _warning(table: Table, withheld: Withheld, name: str, lacking: Sequence[str]) -> str:
+    path, first = table_path(table), lacking[0]
+    is_dropped = first in {one.lower() for one in table.drop} or withheld.sources.get(first) == LEFT_OUT
+    renamed = (
+        f'"{name}" in {path}.drop' if is_dropped else f'{{"name": "{name}", "renamed_from": "{first}"}} with its mask in {path}.columns'
+    )
+    return (
+        f"{table.source}: the column {name!r} is held back from {table.target} (new_columns): it came in files that no longer have "
+        f"{_listed(lacking)}, which {table.target} masks or leaves out, so it may be that column under a new name. Say what it is: if it "
+        f'was renamed, write {renamed}; if readers may see it, write {{"name": "{name}"}} in {path}.columns. Rows that are merged before '
+        f"get its values by run with --rebuild {table.source}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
