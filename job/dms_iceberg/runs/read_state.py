@@ -8,6 +8,7 @@ import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import BronzeFormat, Mode
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
@@ -217,21 +218,25 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
         # Its files are followed already, and its content gets their names one after the other once more.
         return memory, ()
     known = state.foreseen or memory
+    seen = known.seen.renamed(former_names(table))
     if here.context.config.bronze.format is BronzeFormat.JSON:
-        found = follow_lines(known.seen, [structure(group) for group in opened.groups])
+        found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
-        found = follow(known.seen, structures(opened.groups, branch.progress.frontier))
-    shown = {(column.source or "").lower() for column in opened.evolved.shape.columns if not column.retired}
+        found = follow(seen, structures(opened.groups, branch.progress.frontier))
+    added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
+    # A column with the former name of a renamed one is another one.
+    shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}
+    shown -= {old.lower() for old, _ in former_names(table)}
     is_stale = branch.branch is None and table.mode is not Mode.APPEND
     returned = found.returned & shown if is_stale else frozenset[str]()
-    added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
     late = unfilled(table, added, known.withheld, known.seen) if branch.branch is None else set[str]()
     warnings = [
         *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held}),
         *([returned_warning(table.source, table.target, returned)] if returned else []),
         *([unfilled_warning(table, late)] if late else []),
     ]
-    return attrs.evolve(memory, seen=attrs.evolve(memory.seen, gone=found.gone), returned=returned), tuple(warnings)
+    gone = found.gone | (known.seen.names - seen.names)
+    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone), returned=returned), tuple(warnings)
 
 
 def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:

@@ -129,6 +129,7 @@ def check_changed(here: TableContext, progress: Progress) -> None:
     found = check(here, silver_types(target, table) or {}, progress)
     was_switched = any(name.startswith(BEFORE_PROPERTY) for name in target.properties())
     if found.memory.is_earlier and found.shape is not None and not was_switched:
-        transaction.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
+        merged_as = without_held(table, found.memory.held)
+        transaction.set_properties(found.memory.properties_after(merged_as, target, found.shape, found.names, found.named.found))
     transaction.set_properties(checked_property(here))
     target.commit(transaction)

@@ -37,6 +37,15 @@ class Seen:
         document = {"names": sorted(self.names), "whole": self.whole} | ({"gone": sorted(self.gone)} if self.gone else {})
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 
+    def renamed(self, former: Iterable[tuple[str, str]]) -> "Seen":
+        """Return these columns when files first have the present names of renamed ones; ``former`` are pairs of a former and a new name."""
+        new = {old.lower(): now.lower() for old, now in former if now.lower() not in self.names}
+        return attrs.evolve(
+            self,
+            names=frozenset(new.get(name, name) for name in self.names),
+            gone=frozenset(new.get(name, name) for name in self.gone),
+        )
+
     def plus(self, names: Iterable[str]) -> "Seen":
         """Return these columns with those of further files."""
         return attrs.evolve(self, names=self.names | {name.lower() for name in names})
