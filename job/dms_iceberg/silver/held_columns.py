@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import attrs
 
 from dms_iceberg.config.choices import NewColumns
-from dms_iceberg.config.model import OtherColumns, Table
+from dms_iceberg.config.model import OtherColumns, SchemaChanges, Table
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import SchemaChangeError
@@ -57,11 +57,14 @@ def newly_held(
     Raises:
         SchemaChangeError: such a column belongs to the key, so it cannot be left out.
     """
-    if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP:
+    # Other schema policies take no undeclared column into a table that exists.
+    is_open = table.schema_changes is SchemaChanges.EVOLVE or not existing
+    if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP or not is_open:
         return {}
     secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
     secrets -= {name.lower() for name in published_columns(table)}
-    known = {*seen.names, *told_columns(table), *(name.lower() for name in existing)}
+    # A name that comes back may be that of another column now.
+    known = {*told_columns(table), *({*seen.names, *(name.lower() for name in existing)} - seen.gone)}
     new = dict.fromkeys(name for one in found for name in one if name not in known and name not in secrets)
     is_without = lacks or (lambda number, _, secret: secret not in found[number])
     held: dict[str, tuple[str, ...]] = {}

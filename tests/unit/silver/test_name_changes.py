@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.choices import NewColumns
-from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, Table
+from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
 from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
 from dms_iceberg.silver.held_columns import held_warnings, newly_held, recorded_held, told_columns, without_held
@@ -81,6 +81,10 @@ def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     assert held(one, "id email", "id mail") == {"mail": ("email",)}
     # Of a new table, in one batch.
     assert held(one, "id email", "id mail", seen=Seen(), existing=()) == {"mail": ("email",)}
+    # A name that silver had before.
+    assert held(one, "id mail", seen=Seen(SEEN.names | {"mail"}, True, frozenset({"mail"})), existing=("id", "mail")) == {
+        "mail": ("email",)
+    }
     # What the table withholds, whatever the document says now.
     assert held(table(), "id mail", email=LEFT_OUT) == {"mail": ("email",)}
 
@@ -93,6 +97,8 @@ def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
         (table(MASKED), ["id mail"], Seen(SEEN.names | {"mail"}, True)),
         (table(MASKED), ["id email", "id mail email"], Seen()),
         (table(drop=("never",)), ["id mail"], SEEN),
+        # The policy keeps it out, or stops the table.
+        (table(MASKED, schema_changes=SchemaChanges.STRICT), ["id mail"], SEEN),
         (table(MASKED, new_columns=NewColumns.ADD), ["id mail"], SEEN),
         (table(MASKED, other_columns=OtherColumns.DROP), ["id mail"], SEEN),
         (table(MASKED, Column(name="mail")), ["id mail"], SEEN),
