@@ -185,7 +185,8 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
         files = [(file, group.columns.sequence is not None) for group in groups if group.group.is_cdc for file in group.group.files]
         refuse_lost_sequence(table, branch.progress, files, context.config.bronze.change.sequence_column)
     failpoint("after-inspect", table.source)
-    memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen)
+    since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
+    memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()

@@ -3,7 +3,8 @@
 Such a column is left out of silver, as by ``drop``, until the document says what it is (``new_columns``).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import product
 
 import attrs
 
@@ -41,18 +42,30 @@ def recorded_held(table: Table, withheld: Withheld) -> Held:
     return {name: lacking for name, lacking in withheld.held.items() if name not in told}
 
 
-def newly_held(
-    table: Table, withheld: Withheld, seen: Seen, found: Sequence[Structure], existing: Collection[str], lacks: Lacks | None = None
-) -> Held:
+@attrs.frozen
+class FoundNames:
+    """The source columns of a batch's files.
+
+    Attributes:
+        structures: those of each group.
+        ordered: those of new files in the order of the files (`name_changes.structures`); empty where files do not show their columns.
+        lacks: for files whose rows may omit columns; None where each file has all of its columns.
+    """
+
+    structures: Sequence[Structure]
+    ordered: Sequence[Structure] = ()
+    lacks: Lacks | None = None
+
+
+def newly_held(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, existing: Collection[str]) -> Held:
     """Return the columns of files to hold back.
 
     Args:
         table: the table's configuration.
         withheld: what the table withholds.
         seen: the columns that merged files have had.
-        found: the structures of the batch's files.
+        found: the columns of the batch's files.
         existing: silver's columns.
-        lacks: for files whose rows may omit columns; None where each file has all of its columns.
 
     Raises:
         SchemaChangeError: such a column belongs to the key, so it cannot be left out.
@@ -63,19 +76,41 @@ def newly_held(
         return {}
     secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
     secrets -= {name.lower() for name in published_columns(table)}
-    # A name that comes back may be that of another column now.
-    known = {*told_columns(table), *({*seen.names, *(name.lower() for name in existing)} - seen.gone)}
-    new = dict.fromkeys(name for one in found for name in one if name not in known and name not in secrets)
-    is_without = lacks or (lambda number, _, secret: secret not in found[number])
+    told = told_columns(table)
+    known = {*seen.names, *(name.lower() for name in existing)}
+    new = dict.fromkeys(name for one in found.structures for name in one if name not in known)
+    switched = list(_switched(seen, found.ordered))
     held: dict[str, tuple[str, ...]] = {}
-    for name in new:
-        # Where a secret is known of, and its files lack the new column: in merged files, or in others of the batch.
-        before = {one for one in secrets if one in seen.names - seen.gone or any(one in other and name not in other for other in found)}
-        lacking = sorted(one for one in before if any(name in files and is_without(n, name, one) for n, files in enumerate(found)))
-        if lacking:
-            held[name] = tuple(lacking)
+    while True:
+        pairs = [*_new_names(list(new), secrets, seen, found), *((name, one) for name, one in switched if one in secrets)]
+        pairs = [(name, one) for name, one in pairs if name not in secrets and name not in told]
+        for name, secret in pairs:
+            held[name] = tuple(sorted({*held.get(name, ()), secret}))
+        if not pairs:
+            break
+        # What is held back may be renamed in its turn.
+        secrets |= set(held)
     _refuse_key(table, held)
     return held
+
+
+def _new_names(new: Sequence[str], secrets: Collection[str], seen: Seen, found: FoundNames) -> Iterator[tuple[str, str]]:
+    """Yield columns that no file had before, with each secret that their files lack and others had: merged ones, or some of the batch."""
+    files = found.structures
+    is_without = found.lacks or (lambda number, _, secret: secret not in files[number])
+    for name in new:
+        before = (one for one in secrets if one in seen.names - seen.gone or any(one in other and name not in other for other in files))
+        for secret in before:
+            if any(name in one and is_without(number, name, secret) for number, one in enumerate(files)):
+                yield name, secret
+
+
+def _switched(seen: Seen, ordered: Sequence[Structure]) -> Iterator[tuple[str, str]]:
+    """Yield the columns that a file has and the one before lacks, new or not, with each that the one before has and the file lacks."""
+    before = set(seen.names - seen.gone) or set(ordered[0] if ordered else ())
+    for one in ordered:
+        yield from product(set(one) - before, before - set(one))
+        before = set(one)
 
 
 def _refuse_key(table: Table, held: Held) -> None:

@@ -8,6 +8,7 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
 from dms_iceberg.config.salts import resolved_salts
@@ -17,8 +18,8 @@ from dms_iceberg.silver.analysis import masked_types
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
-from dms_iceberg.silver.held_columns import Held, newly_held, recorded_held, without_held
-from dms_iceberg.silver.name_changes import structure
+from dms_iceberg.silver.held_columns import FoundNames, Held, newly_held, recorded_held, without_held
+from dms_iceberg.silver.name_changes import structure, structures
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.schema_diff import Types
@@ -44,6 +45,7 @@ def guarded(
     *,
     with_salts: bool = True,
     foreseen: Memory | None = None,
+    since: str | None = None,
 ) -> Memory:
     """Check that the configuration publishes nothing that a table withholds, and return what the table remembers.
 
@@ -56,6 +58,7 @@ def guarded(
         branch: the branch that the batch goes to, None for main.
         with_salts: read and check the contents of salts, too.
         foreseen: what the table will remember after batches that come before, where these are predicted.
+        since: the close time of the newest merged file, "" before the first; None if the files do not come after merged ones.
 
     Raises:
         SchemaChangeError: something would be published (`refuse_published`), or a key column would have to be held back.
@@ -69,7 +72,7 @@ def guarded(
     built = Withheld.from_properties(summary)
     if built is not None:
         memory = attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
-    memory = attrs.evolve(memory, held={**recorded_held(here.table, main), **_held(here, groups, foreseen or memory)})
+    memory = attrs.evolve(memory, held={**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since)})
     table = without_held(here.table, memory.held)
     refuse_published(table, main, names)
     if with_salts:
@@ -78,7 +81,7 @@ def guarded(
     return memory
 
 
-def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory) -> Held:
+def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since: str | None) -> Held:
     existing = here.target.column_types() if here.target.exists() else ()
     is_sparse = here.context.config.bronze.format is BronzeFormat.JSON
 
@@ -88,8 +91,9 @@ def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory) -> Hel
             return True
         return not frame.where(f"{quote(there[name])} IS NOT NULL AND {quote(there[secret])} IS NULL").isEmpty()
 
-    found = [structure(group) for group in groups]
-    new = newly_held(here.table, known.withheld, known.seen, found, existing, lacks if is_sparse else None)
+    ordered = structures(groups, since) if since is not None and not is_sparse else ()
+    found = FoundNames([structure(group) for group in groups], ordered, lacks if is_sparse else None)
+    new = newly_held(here.table, known.withheld, known.seen.renamed(former_names(here.table)), found, existing)
     return {**recorded_held(here.table, known.withheld), **new}
 
 

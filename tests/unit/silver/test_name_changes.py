@@ -8,7 +8,7 @@ from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
 from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
-from dms_iceberg.silver.held_columns import held_warnings, newly_held, recorded_held, told_columns, without_held
+from dms_iceberg.silver.held_columns import FoundNames, held_warnings, newly_held, recorded_held, told_columns, without_held
 from dms_iceberg.silver.late_declarations import as_declared, refuse_late_renames, unfilled
 from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
 from dms_iceberg.silver.publish_guard import refuse_published
@@ -32,7 +32,8 @@ def files(*structures: str) -> list[dict[str, str]]:
 def held(
     one: Table, *structures: str, seen: Seen = SEEN, existing: tuple[str, ...] = ("id",), **sources: str
 ) -> dict[str, tuple[str, ...]]:
-    return dict(newly_held(one, Withheld(sources=sources), seen, files(*structures), existing))
+    found = FoundNames(files(*structures), files(*structures))
+    return dict(newly_held(one, Withheld(sources=sources), seen, found, existing))
 
 
 @pytest.mark.parametrize(
@@ -112,11 +113,21 @@ def test_other_new_columns_appear(one: Table, structures: list[str], seen: Seen)
     assert held(one, *structures, seen=seen) == {}
 
 
+def test_a_name_that_another_column_had_is_followed_from_file_to_file() -> None:
+    seen = Seen(SEEN.names | {"mail"}, True)
+    assert held(table(MASKED), "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
+    # The other column is still there when the secret goes.
+    assert held(table(MASKED), "id email mail", "id mail", seen=seen, existing=("id", "mail")) == {}
+    # A late file has an older structure, and a rebuild begins with one.
+    found = FoundNames(files("id email", "id mail"), files("id mail"))
+    assert newly_held(table(MASKED), Withheld(), Seen(seen.names, True, frozenset({"email"})), found, ("id", "mail")) == {}
+
+
 def test_lines_tell_by_their_rows() -> None:
     def row(number: int, name: str, secret: str) -> bool:
         return (name, secret) == ("mail", "email")
 
-    found = newly_held(table(MASKED), Withheld(), SEEN, files("id email mail note"), ("id",), row)
+    found = newly_held(table(MASKED), Withheld(), SEEN, FoundNames(files("id email mail note"), lacks=row), ("id",))
     assert found == {"mail": ("email",)}
 
 
