@@ -77,7 +77,7 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
         case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
             statements = _schema(here.target, state, action)
             _LOG.info("schema_changed", table=here.table.source, run_id=here.context.run_id, statements=list(statements))
-            return Outcome(statements)
+            return Outcome(statements, warnings=state.opened.warnings if state.opened is not None else ())
         case Wait(warnings):
             return Outcome(warnings=warnings, more=False, waits=True)
         case Done(warnings, checks):

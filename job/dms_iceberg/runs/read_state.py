@@ -221,6 +221,8 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     known = state.foreseen or memory
     seen = known.seen.renamed(former_names(table))
     if here.context.config.bronze.format is BronzeFormat.JSON:
+        vanished = {secret for secrets in memory.held.values() for secret in secrets}
+        seen = attrs.evolve(seen, gone=seen.gone | vanished)
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
         found = follow(seen, structures(opened.groups, branch.progress.frontier))

@@ -9,6 +9,7 @@ from itertools import product
 import attrs
 
 from dms_iceberg.config.choices import NewColumns
+from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import OtherColumns, SchemaChanges, Table
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.publish import published_columns
@@ -75,7 +76,7 @@ def newly_held(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, 
     if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP or not is_open:
         return {}
     secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
-    secrets -= {name.lower() for name in published_columns(table)}
+    secrets -= {name.lower() for name in (*published_columns(table), *(old for old, _ in former_names(table)))}
     told = told_columns(table)
     known = {*seen.names, *(name.lower() for name in existing)}
     new = dict.fromkeys(name for one in found.structures for name in one if name not in known)

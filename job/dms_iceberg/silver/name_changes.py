@@ -75,7 +75,7 @@ def follow_lines(seen: Seen, found: Sequence[Structure]) -> NameChanges:
     every = {name: text for one in found for name, text in one.items()}
     new, lacking = [name for name in every if name not in seen.names], sorted(seen.names - set(every))
     switches = (Switch(tuple(every[name] for name in new), tuple(lacking)),) if seen.names and new and lacking else ()
-    return NameChanges(switches, gone=seen.gone)
+    return NameChanges(switches, gone=seen.gone - set(every))
 
 
 def rename_questions(source: str, switches: Sequence[Switch], told: Collection[str]) -> list[str]:

@@ -89,7 +89,8 @@ def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since:
         there, frame = structure(groups[number]), groups[number].frame
         if secret not in there:
             return True
-        return not frame.where(f"{quote(there[name])} IS NOT NULL AND {quote(there[secret])} IS NULL").isEmpty()
+        # A row with both is from a source that has both columns.
+        return frame.where(f"{quote(there[name])} IS NOT NULL AND {quote(there[secret])} IS NOT NULL").isEmpty()
 
     ordered = structures(groups, since) if since is not None and not is_sparse else ()
     found = FoundNames([structure(group) for group in groups], ordered, lacks if is_sparse else None)

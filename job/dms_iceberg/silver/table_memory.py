@@ -95,6 +95,6 @@ class Memory:
             **({KEY_PROPERTY: properties[KEY_PROPERTY]} if KEY_PROPERTY in properties else {}),
             **(cleaning or Cleaning.of(table)).to_properties(),
             WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text(),
-            **self.seen.plus((*names, *found)).to_properties(),
+            **self.seen.plus(names, found).to_properties(),
             **({RETURNED_PROPERTY: json.dumps(sorted(returned))} if returned else {}),
         }

@@ -72,7 +72,7 @@ class KnownTable:
         """Return, in lower case, columns that are not typing errors, though files with the columns ``names`` lack them."""
         if self.is_new:
             return set()
-        known = set(self.seen.names)
+        known = set(self.seen.every)
         if not self.seen.whole:
             known |= {name.lower() for name in self.columns if is_kept(table, names, name)}
         known |= {name.lower() for name in self.columns if name.lower() in {word.lower() for word in published_columns(table)}}
@@ -107,7 +107,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     if not lacking:
         return Lacking(tuple(kept))
     if json and (is_new or seen.whole):
-        every_name = {*seen.names, *(name.lower() for name in names)}
+        every_name = {*seen.every, *(name.lower() for name in names)}
         _refuse_alike(table, _unseen(table, lacking, every_name), every_name)
     if json and not is_new:
         return Lacking((*_never_seen(table, lacking, seen), *kept))
@@ -156,7 +156,7 @@ def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[s
         f"{named.path}: no file has had the column {named.column!r} yet, so rows have the backfill. {nearest(named.column, free)}"
         for named in named_columns(table)
         if named.awaited is not None
-        and named.column.lower() not in there | seen.names
+        and named.column.lower() not in there | seen.every
         and difflib.get_close_matches(named.column.casefold(), free, n=1, cutoff=_ALIKE)
     ]
 
@@ -182,8 +182,8 @@ def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None
 def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]:
     """Return a warning for each column that no JSON line had so far; all its values may have been NULL."""
     return [
-        f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
-        for named in (_unseen(table, lacking, set(seen.names)) if seen.whole else ())
+        f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.every))}"
+        for named in (_unseen(table, lacking, set(seen.every)) if seen.whole else ())
     ]
 
 
@@ -203,7 +203,7 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
     """
     if not seen.whole:
         return []
-    known = {*seen.names, *(name.lower() for name in names), *(column.name.lower() for column in table.columns)}
+    known = {*seen.every, *(name.lower() for name in names), *(column.name.lower() for column in table.columns)}
     known |= _by_new_names(table, known)
     ordinary = (column for column in shape.columns if column.source is not None and not column.retired and not column.family)
     return [
