@@ -63,6 +63,17 @@ class TypeChanges(StrEnum):
     FAIL = "fail"
 
 
+class NewColumns(StrEnum):
+    """What becomes of a new source column that may be one which silver masks or leaves out, under a new name.
+
+    * ``hold``: silver does not get a column that comes in files which no longer have such a column, until the document names it.
+    * ``add``: silver gets it, as any other new column.
+    """
+
+    HOLD = "hold"
+    ADD = "add"
+
+
 class OtherColumns(StrEnum):
     """What becomes of source columns that ``columns`` and ``drop`` do not name."""
 

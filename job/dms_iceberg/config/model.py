@@ -15,6 +15,7 @@ from dms_iceberg.config.choices import (
     CatalogType,
     Mask,
     Mode,
+    NewColumns,
     NullInUpdate,
     OnFail,
     OtherColumns,
@@ -177,8 +178,7 @@ class Maintenance:
     snapshots_kept: int = attrs.field(default=20, metadata=about("Number of newest snapshots that stay, however old they are.", minimum=1))
     snapshots_max: int = attrs.field(default=500, metadata=about("Most snapshots that stay, besides those of the last hour.", minimum=1))
     snapshots_max_age_hours: float = attrs.field(
-        default=120.0,
-        metadata=about("Hours after which a snapshot may expire: readers can travel this far back in time.", **HOURS),
+        default=120.0, metadata=about("Hours after which a snapshot may expire: readers can travel this far back in time.", **HOURS)
     )
     small_files: int = attrs.field(default=20, metadata=about("Files are compacted when this many are candidates.", minimum=2))
     delete_files_per_data_file: int = attrs.field(
@@ -220,6 +220,7 @@ class Table:
     other_columns: OtherColumns = attrs.field(
         default=OtherColumns.KEEP, metadata=about("What becomes of source columns that columns and drop do not name.")
     )
+    new_columns: NewColumns = attrs.field(default=NewColumns.HOLD, metadata=about("Whether what may be a withheld column is held back."))
     filter: str | None = attrs.field(default=None, metadata=about("Spark SQL condition; silver has only rows for which it is true."))
     publish: tuple[str, ...] = attrs.field(
         default=(),
@@ -230,8 +231,7 @@ class Table:
     table_properties: dict[str, str] = attrs.field(factory=dict, metadata=about("Further Iceberg table properties, set at creation."))
     format_version: int = attrs.field(default=2, metadata=about("Iceberg format version.", enum=[2, 3]))
     write_mode: str = attrs.field(
-        default="merge-on-read",
-        metadata=about("How Iceberg writes updates.", enum=["merge-on-read", "copy-on-write"]),
+        default="merge-on-read", metadata=about("How Iceberg writes updates.", enum=["merge-on-read", "copy-on-write"])
     )
     target_file_size_mb: int = attrs.field(default=128, metadata=about("Size of data files to aim at, in MiB.", minimum=1, maximum=10_240))
     maintenance: Maintenance = attrs.field(default=Maintenance(), metadata=about("The table's own values of maintenance keys."))

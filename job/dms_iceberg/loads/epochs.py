@@ -27,6 +27,7 @@ from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.cleaning import Cleaning, made_by
 from dms_iceberg.silver.key import key_property
+from dms_iceberg.silver.name_changes import RETURNED_PROPERTY
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
@@ -189,6 +190,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
         transaction = load_transaction(here, found, branch, planned_on)
         target.record_properties(transaction, withheld_by(target, branch))
     transaction.set_properties(_seen_by(target, branch, found).to_properties())
+    transaction.remove_properties([RETURNED_PROPERTY] if RETURNED_PROPERTY in target.properties() else [])
     transaction.remove_branches(done)
     failpoint("before-switch", table.source)
     target.commit(transaction)

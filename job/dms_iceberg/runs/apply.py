@@ -79,7 +79,7 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
         case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
             statements = _schema(here.target, state, action)
             _LOG.info("schema_changed", table=here.table.source, run_id=here.context.run_id, statements=list(statements))
-            return Outcome(statements)
+            return Outcome(statements, warnings=state.opened.warnings if state.opened is not None else ())
         case Wait(warnings):
             return Outcome(warnings=warnings, more=False, waits=True)
         case Done(warnings, checks):
@@ -152,7 +152,7 @@ def _batch(here: TableContext, state: TableState, action: MergeBatch | SkipFiles
     if isinstance(action, SkipFiles):
         report = skip_files(here, planned, opened.began)
     else:
-        batch = BatchContext(here.context, here.table, here.target, planned, opened.groups, opened.evolved.shape)
+        batch = BatchContext(here.context, opened.merged_as, here.target, planned, opened.groups, opened.evolved.shape)
         if planned.is_replay:
             report = replay_batch(batch, opened)
             return Outcome(batch=report, warnings=report.warnings, more=False)

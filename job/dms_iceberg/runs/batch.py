@@ -87,7 +87,8 @@ def _merged(batch: BatchContext, action: MergeBatch, opened: OpenedBatch) -> Bat
         properties |= memory.summary_after(table, opened.evolved.shape, names) if planned.branch_state.branch is not None else {}
         transaction = bulk.with_properties(properties) if bulk is not None else batch_transaction(batch, merge_input, properties)
         made = memory.properties_after(table, target, batch.shape, names, opened.named.found)
-        target.record_changed_properties(transaction, made | checked_property(batch) | _added_columns(batch, merge_input))
+        made |= checked_property(attrs.evolve(batch, table=opened.table))
+        target.record_changed_properties(transaction, made | _added_columns(batch, merge_input))
         failpoint("before-publish", table.source)
         target.commit(transaction)
         failpoint("after-commit", table.source)

@@ -86,7 +86,8 @@ def _opened(state: TableState) -> OpenedBatch:
 
 def _merged(state: TableState, action: SkipFiles | MergeBatch) -> TableState:
     files = action.plan.batch.files
-    state = attrs.evolve(state, opened=None)
+    foreseen = state.opened.foreseen if state.opened is not None else None
+    state = attrs.evolve(state, opened=None, foreseen=foreseen or state.foreseen)
     if isinstance(action, MergeBatch) and action.creates is not None:
         state = attrs.evolve(state, columns=dict(action.creates))
     if not state.exists:

@@ -139,7 +139,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
             with naming_corrupt_file(context.spark, context.store, action.batch.files):
                 opened = open_batch(here, state, action.batch, predicted=bool(one.batches))
                 if opened.evolution is not None:
-                    check_expressions(context, opened.groups, here.table, opened.evolution.shape)
+                    check_expressions(context, opened.groups, opened.merged_as, opened.evolution.shape)
             state = attrs.evolve(state, opened=opened)
             _show_opened(begin, state.columns, opened, one)
             continue

@@ -9,7 +9,8 @@ import attrs
 from dms_iceberg.bronze.keys import BronzeFile, Truncate
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
-from dms_iceberg.config.model import Mode
+from dms_iceberg.config.former_names import former_names
+from dms_iceberg.config.model import BronzeFormat, Mode
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
@@ -38,17 +39,21 @@ from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.backfill import lost_backfills
 from dms_iceberg.silver.check_configuration import is_checked
-from dms_iceberg.silver.cleaning import refuse_other_key_values
+from dms_iceberg.silver.cleaning import Cleaning, refuse_other_key_values
 from dms_iceberg.silver.evolve import Evolution
+from dms_iceberg.silver.held_columns import held_warnings, told_columns, without_held
 from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
 from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.late_declarations import refuse_both_names, refuse_late_renames, standing_warnings, unfilled, unfilled_warning
+from dms_iceberg.silver.name_changes import follow, follow_lines, rename_questions, returned_warning, structure, structures
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
-from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
+from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
@@ -118,7 +123,8 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
             properties = target.properties() | renamed_properties(state.renames, target.properties())
             refuse_other_key(table, properties)
             refuse_other_key_values(table, properties)
-        warnings += cleaning_warnings(target, table)
+            refuse_late_renames(table, properties, target.column_types())
+        warnings += standing_warnings(target, table)
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
     pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
@@ -155,6 +161,7 @@ def _with_records(here: TableContext, state: TableState) -> TableState:
         return state
     refuse_other_key(table, target.properties())
     refuse_other_key_values(table, target.properties())
+    refuse_late_renames(table, target.properties(), target.column_types())
     found = branch_state(here)
     refuse_other_order(table, found.progress, context.config.bronze.change)
     state = attrs.evolve(state, branch=found, lost_backfills=lost_backfills(target))
@@ -193,22 +200,62 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
         files = [(file, group.columns.sequence is not None) for group in groups if group.group.is_cdc for file in group.group.files]
         refuse_lost_sequence(table, branch.progress, files, context.config.bronze.change.sequence_column)
     failpoint("after-inspect", table.source)
-    memory = guarded(here, groups, branch.branch, with_salts=not predicted)
+    since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
+    memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
     if not groups:
-        return OpenedBatch(batch, (), memory, lost_backfills=lost, began=began)
+        return OpenedBatch(batch, (), memory, table, lost_backfills=lost, began=began)
     is_new = not target.exists() or target.head() is None
     # Records of older files may lack a column: only one that no file ever had is reported.
     named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new))
-    evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
+    evolution = analysed_evolution(context, without_held(table, memory.held), groups, existing, memory.texts, memory.salts)
     _refuse_unstorable(here, existing, evolution)
-    warnings = evolution.warnings
+    warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, memory.held))
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
-        warnings = (*named.warnings, *warnings, *foreign, *_untimed(here, groups))
-    return OpenedBatch(batch, groups, memory, named, evolution, lost, warnings, began)
+        memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
+        warnings = (*named.warnings, *warnings, *foreign, *further, *_untimed(here, groups))
+    foreseen = memory.after(without_held(table, memory.held), evolution.shape, source_names(groups))
+    return OpenedBatch(batch, groups, memory, table, named, evolution, lost, warnings, began, foreseen)
+
+
+def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) -> tuple[Memory, tuple[str, ...]]:
+    """Return what a batch's table remembers of the names in its files, and warnings about names that change.
+
+    Raises:
+        SchemaChangeError: nothing shows which of two names is that of a renamed column (`refuse_both_names`).
+    """
+    table, target, branch, memory = here.table, here.target, state.branch, opened.memory
+    if branch.head is None:
+        made = Cleaning.from_properties(target.properties()) if target.exists() else None
+        refuse_both_names(table, opened.groups, made)
+    if branch.rebuild:
+        # Its files are followed already, and its content gets their names one after the other once more.
+        return memory, ()
+    known = state.foreseen or memory
+    seen = known.seen.renamed(former_names(table))
+    if here.context.config.bronze.format is BronzeFormat.JSON:
+        vanished = {secret for secrets in memory.held.values() for secret in secrets}
+        seen = attrs.evolve(seen, gone=seen.gone | vanished)
+        found = follow_lines(seen, [structure(group) for group in opened.groups])
+    else:
+        found = follow(seen, structures(opened.groups, branch.progress.frontier))
+    added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
+    # A column with the former name of a renamed one is another one.
+    shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}
+    shown -= {old.lower() for old, _ in former_names(table)}
+    is_stale = branch.branch is None and table.mode is not Mode.APPEND
+    returned = found.returned & shown if is_stale else frozenset[str]()
+    late = unfilled(table, added, known.withheld, known.seen) if branch.branch is None else set[str]()
+    warnings = [
+        *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held}),
+        *([returned_warning(table.source, table.target, returned)] if returned else []),
+        *([unfilled_warning(table, late)] if late else []),
+    ]
+    gone = found.gone | (known.seen.names - seen.names)
+    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone), returned=returned), tuple(warnings)
 
 
 def count_rows(here: TableContext, action: CountRows) -> Effect:

@@ -13,6 +13,7 @@ from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import NoFiles
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, next_truncate, until
 from dms_iceberg.progress.progress import LookBack
+from dms_iceberg.silver.held_columns import without_held
 from dms_iceberg.silver.rename import RenameColumn
 from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.unknown_columns import Lacking
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dms_iceberg.changes.frames import ReadGroup
     from dms_iceberg.silver.evolve import Evolution
     from dms_iceberg.silver.quarantine_records import OpenRecords
-    from dms_iceberg.silver.recorded_declarations import Memory
+    from dms_iceberg.silver.table_memory import Memory
 
 
 @attrs.define
@@ -54,21 +55,30 @@ class OpenedBatch:
         batch: what was opened.
         groups: its files or records by their columns; empty for files without columns.
         memory: what the table remembers of the configuration it was built with.
+        table: the table's configuration.
         named: columns that the configuration names and the files lack.
         evolution: what the batch changes in the table's schema; None without groups.
         lost_backfills: columns to backfill again on the branch of the batch.
         warnings: about all of this, for the operator.
         began: when work on the batch began (`time.monotonic`).
+        foreseen: what the table will remember once it is merged; None for files without columns.
     """
 
     batch: FileBatch | RecordBatch
     groups: "Sequence[ReadGroup]"
     memory: "Memory"
+    table: Table
     named: Lacking = attrs.field(factory=Lacking)
     evolution: "Evolution | None" = None
     lost_backfills: tuple[AddColumn, ...] = ()
     warnings: tuple[str, ...] = ()
     began: float = 0.0
+    foreseen: "Memory | None" = None
+
+    @property
+    def merged_as(self) -> Table:
+        """The configuration by which the batch is merged: columns that are held back are left out."""
+        return without_held(self.table, self.memory.held)
 
     @property
     def evolved(self) -> "Evolution":
@@ -104,6 +114,7 @@ class TableState:
         memory: what the run remembers.
         opened: the next batch with its columns, once they are read.
         effect: which rows the requested truncate or the complete load takes, once they are counted.
+        foreseen: what the table will remember after batches whose outcome was predicted; None before the first.
         warnings: about all of this, for the operator.
     """
 
@@ -128,6 +139,7 @@ class TableState:
     memory: RunMemory = attrs.field(factory=RunMemory)
     opened: OpenedBatch | None = None
     effect: Effect | None = None
+    foreseen: "Memory | None" = None
     warnings: tuple[str, ...] = ()
 
     @property

@@ -28,10 +28,11 @@ from dms_iceberg.runs.state_file import read_state_file
 from dms_iceberg.silver.check_configuration import check, is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_values
 from dms_iceberg.silver.key import refuse_other_key
+from dms_iceberg.silver.late_declarations import refuse_late_renames, standing_warnings
 from dms_iceberg.silver.open_count import count_open_and_keys
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.recorded_declarations import refuse_declared
-from dms_iceberg.silver.rename import cleaning_warnings, renamed, renamed_properties, renames
+from dms_iceberg.silver.rename import renamed, renamed_properties, renames
 from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
@@ -138,7 +139,7 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
         problem=_problem(here),
-        warnings=[*cleaning_warnings(target, table), *absent_warnings(target, table, rows), *warnings],
+        warnings=[*standing_warnings(target, table), *absent_warnings(target, table, rows), *warnings],
         new_files=new_files,
         quarantined=rows,
         quarantined_keys=keys,
@@ -161,6 +162,7 @@ def _problem(here: TableContext) -> str | None:
         properties = target.properties() | renamed_properties(done, target.properties())
         refuse_other_key(table, properties)
         refuse_other_key_values(table, properties)
+        refuse_late_renames(table, properties, target.column_types())
         check(here, renamed(silver_types(target, table) or {}, done), found.progress, with_salts=False)
         switch_statements(target, table)
     except DmsIcebergError as error:

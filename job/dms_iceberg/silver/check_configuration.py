@@ -19,11 +19,13 @@ from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
 from dms_iceberg.silver.evolve import plan_evolution
-from dms_iceberg.silver.recorded_declarations import Memory, guarded, refuse_mixed_key, source_names
+from dms_iceberg.silver.held_columns import without_held
+from dms_iceberg.silver.recorded_declarations import guarded, refuse_mixed_key, source_names
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table import BEFORE_PROPERTY
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.unknown_columns import KnownTable, Lacking, by_hand, check_named
 from dms_iceberg.storage.store import digest
 
@@ -94,8 +96,9 @@ def check(here: TableContext, existing: Types, progress: Progress, *, with_salts
         plan_evolution(attrs.evolve(table, columns=typed), (), {}, existing, change=context.config.bronze.change, ntz=False)
         return Checked(memory)
     named = check_named(context, table, groups, [file], KnownTable(existing, memory.seen, progress, is_new=False))
-    evolution = analysed_evolution(context, table, groups, existing, memory.texts, memory.salts)
-    check_expressions(context, groups, table, evolution.shape)
+    merged_as = without_held(table, memory.held)
+    evolution = analysed_evolution(context, merged_as, groups, existing, memory.texts, memory.salts)
+    check_expressions(context, groups, merged_as, evolution.shape)
     warnings = (*named.warnings, *evolution.warnings, *by_hand(table, evolution.shape, names, memory.seen))
     return Checked(memory, names, evolution.shape, named, warnings)
 
@@ -126,6 +129,7 @@ def check_changed(here: TableContext, progress: Progress) -> None:
     found = check(here, silver_types(target, table) or {}, progress)
     was_switched = any(name.startswith(BEFORE_PROPERTY) for name in target.properties())
     if found.memory.is_earlier and found.shape is not None and not was_switched:
-        transaction.set_properties(found.memory.properties_after(table, target, found.shape, found.names, found.named.found))
+        merged_as = without_held(table, found.memory.held)
+        transaction.set_properties(found.memory.properties_after(merged_as, target, found.shape, found.names, found.named.found))
     transaction.set_properties(checked_property(here))
     target.commit(transaction)

@@ -20,6 +20,9 @@ CLEANING_PROPERTY = "dms-iceberg.cleaning"
 MADE_BY_KEY = "dms-iceberg.made-by"
 """Summary key of the snapshots of a load that is being built: a digest of the cleaning, key and mode of its rows (`made_by`)."""
 
+UNFILLED = "unfilled"
+"""Stands in `Cleaning.columns` for the digest of a column that older rows lack, though their files have the values."""
+
 _DIGEST_BYTES = 8
 _MASK_VERSION = 2
 """Version of masks of columns without a declared type. In version 1 the type of the file determined the masked text."""
@@ -33,11 +36,15 @@ class Cleaning:
         columns: digest by silver column, in lower case.
         filter: digest of the filter, "" without one.
         rules: digest by the rule's name.
+        renames: by silver column in lower case, the name before a declared rename that older rows follow.
+        tracked: digest of ``track_columns``, "" in other modes than history, and where nothing is known.
     """
 
     columns: Mapping[str, str] = attrs.field(factory=dict)
     filter: str = ""
     rules: Mapping[str, str] = attrs.field(factory=dict)
+    renames: Mapping[str, str] = attrs.field(factory=dict)
+    tracked: str = ""
 
     @classmethod
     def of(cls, table: Table) -> "Cleaning":
@@ -47,6 +54,8 @@ class Cleaning:
             {name: _digest(text) for name, text in texts.items() if text},
             _digest({"filter": table.filter.strip()}) if table.filter else "",
             {rule.name: _digest({"expr": rule.expr.strip(), "on_fail": rule.on_fail.value}) for rule in table.rules},
+            declared_renames(table),
+            _digest({"columns": sorted({name.lower() for name in table.track_columns})}) if table.mode is Mode.HISTORY else "",
         )
 
     @classmethod
@@ -57,7 +66,11 @@ class Cleaning:
 
     def to_properties(self) -> dict[str, str]:
         """Return the table property."""
-        return {CLEANING_PROPERTY: json.dumps(attrs.asdict(self), separators=(",", ":"), sort_keys=True)}
+        return {CLEANING_PROPERTY: json.dumps(self.to_document(), separators=(",", ":"), sort_keys=True)}
+
+    def to_document(self) -> dict[str, Any]:
+        """Return this as plain data, without what is empty and was added later."""
+        return attrs.asdict(self, filter=lambda field, value: field.name not in ("renames", "tracked") or bool(value))
 
     def plus(self, other: "Cleaning", columns: Iterable[str]) -> "Cleaning":
         """Return this cleaning with ``columns`` from another, because the table gets them now."""
@@ -75,8 +88,11 @@ class Cleaning:
         """
         now = Cleaning.of(table)
         rules = [name for name in sorted({*self.rules, *now.rules}) if self.rules.get(name) != now.rules.get(name)]
-        found = [f"column {name}" for name in self.other_columns(table, columns, withheld)]
-        return found + (["the filter"] if self.filter != now.filter else []) + [f"rule {name}" for name in rules]
+        others = self.other_columns(table, columns, withheld)
+        found = [f"column {name}" for name in others if self.columns.get(name.lower()) != UNFILLED]
+        found += ["the filter"] if self.filter != now.filter else []
+        found += ["track_columns"] if self.tracked and now.tracked and self.tracked != now.tracked else []
+        return found + [f"rule {name}" for name in rules]
 
     def other_columns(self, table: Table, columns: Iterable[str], withheld: Withheld | None) -> list[str]:
         """Return those of ``columns`` that the configuration computes in another way; see `differences`."""
@@ -117,8 +133,17 @@ def made_by(table: Table) -> dict[str, str]:
     A mirror's digest does not name the mode. So it is that of an earlier version, which did not know modes here: a load that such a version
     began is as good as this one's, because a table whose mode is `mirror` now has never had another one (`switch_mode.silver_types`).
     """
-    made = {"cleaning": attrs.asdict(Cleaning.of(table)), "key": sorted(name.lower() for name in silver_key(table))}
+    made = {
+        "cleaning": attrs.evolve(Cleaning.of(table), renames={}).to_document(),
+        "key": sorted(name.lower() for name in silver_key(table)),
+    }
     return {MADE_BY_KEY: _digest(made if table.mode is Mode.MIRROR else made | {"mode": table.mode.value})}
+
+
+def declared_renames(table: Table) -> dict[str, str]:
+    """Return the names of columns before their declared renames, by their names in silver; all in lower case."""
+    found = {one.name.lower(): one.renamed_from.lower() for one in table.columns if one.renamed_from is not None}
+    return {name: old for name, old in found.items() if name != old}
 
 
 def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]:

@@ -17,12 +17,15 @@ from dms_iceberg.config.types import value_problem
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.silver.backfill import backfill, unseen
-from dms_iceberg.silver.cleaning import Cleaning
+from dms_iceberg.silver.cleaning import UNFILLED, Cleaning
+from dms_iceberg.silver.late_declarations import unfilled
 from dms_iceberg.silver.metadata_columns import own_columns
 from dms_iceberg.silver.rename import renames
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
+from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable
 from dms_iceberg.silver.type_changes import refuse_changed_types, with_new_columns
+from dms_iceberg.silver.withheld import Withheld
 
 
 @attrs.frozen
@@ -271,7 +274,11 @@ def evolve(target: TargetTable, table: Table, plan: SchemaPlan, planned_on: int 
             transaction.widen_column(operation.name, operation.new)
     recorded = Cleaning.from_properties(target.properties())
     if recorded is not None and added:
-        target.record_properties(transaction, recorded.plus(Cleaning.of(table), [one.name for one in added]).to_properties())
+        names, properties = [one.name for one in added], target.properties()
+        late = unfilled(table, names, Withheld.from_properties(properties) or Withheld(), Seen.from_properties(properties))
+        recorded = recorded.plus(Cleaning.of(table), names)
+        recorded = attrs.evolve(recorded, columns={**recorded.columns, **dict.fromkeys(late, UNFILLED)})
+        target.record_properties(transaction, recorded.to_properties())
     target.commit(transaction)
     failpoint("after-evolve", target.name)
     return tuple(statements)

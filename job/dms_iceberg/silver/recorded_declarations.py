@@ -8,97 +8,29 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.open_files import open_files
-from dms_iceberg.changes.shape import Shape
+from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.key_columns import silver_key
 from dms_iceberg.config.model import BronzeFormat, Mask, SchemaChanges, Table
-from dms_iceberg.config.salts import check_of, resolved_salts
+from dms_iceberg.config.salts import resolved_salts
 from dms_iceberg.errors import BronzeError, SchemaChangeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import masked_types
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
-from dms_iceberg.silver.key import KEY_PROPERTY, key_property
+from dms_iceberg.silver.held_columns import FoundNames, Held, newly_held, recorded_held, without_held
+from dms_iceberg.silver.name_changes import structure, structures
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.source import source_property
-from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.text_types import are_text, first_types
-from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, written_columns
+from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
 from dms_iceberg.sql.mask_text import is_plain
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.sql.types import VOID
-
-
-@attrs.frozen
-class Memory:
-    """What a table remembers.
-
-    Attributes:
-        withheld: what it withholds from readers.
-        seen: the columns that its files have had.
-        texts: by silver column in lower case, the type that defines the texts of masked columns and of keys that are text.
-        mixed: silver columns in lower case that an earlier version filled with the texts of several types, with two of these types.
-        is_earlier: an earlier version created the table, so all of this was found out instead of remembered.
-        salts: by their references (``mask_salt``).
-    """
-
-    withheld: Withheld = attrs.field(factory=Withheld)
-    seen: Seen = attrs.field(factory=lambda: Seen(whole=True))
-    texts: Mapping[str, str] = attrs.field(factory=dict)
-    mixed: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
-    is_earlier: bool = False
-    salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-
-    @property
-    def checks(self) -> dict[str, str]:
-        """Digests of the contents of salts (`check_of`), by their references."""
-        return {place: check_of(salt) for place, salt in self.salts.items()}
-
-    def withheld_after(self, table: Table, shape: Shape, names: Sequence[str]) -> Withheld:
-        """Return what is withheld after a batch with the source columns ``names`` is merged."""
-        texts, checks = {name.lower(): type_ for name, type_ in shape.texts.items()}, self.checks
-        masks = {
-            column.name.lower(): MadeMask(
-                column.mask.value, column.mask_salt or "", checks.get(column.mask_salt or "", ""), texts.get(column.name.lower(), "")
-            )
-            for column in table.columns
-            if column.mask
-        }
-        return self.withheld.after(table, names, masks, texts)
-
-    def summary_after(self, table: Table, shape: Shape, names: Sequence[str]) -> dict[str, str]:
-        """Return what the summary of a branch's snapshot must record after a batch is merged, as long as main does not have its content."""
-        return {WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text(), **self.seen.plus(names).to_properties()}
-
-    def properties_after(
-        self, table: Table, target: TargetTable, shape: Shape, names: Sequence[str], found: Iterable[str] = ()
-    ) -> dict[str, str]:
-        """Return the table properties with what the table must remember after a batch is merged.
-
-        Args:
-            table: the table's configuration.
-            target: the table before the batch.
-            shape: the shape of the batch.
-            names: source columns of its files.
-            found: source columns of other files that were inspected.
-        """
-        properties = target.properties()
-        cleaning = Cleaning.from_properties(properties)
-        if cleaning is not None:
-            written = written_columns(silver_columns(table, names), names)
-            changed = {column.name.lower() for column in other_salts(self.withheld, written, self.checks)}
-            cleaning = cleaning.as_now(table, {} if self.is_earlier else self.withheld.masks, {*self.mixed, *changed})
-        return {
-            **source_property(table),
-            **key_property(table, shape.key),
-            **({KEY_PROPERTY: properties[KEY_PROPERTY]} if KEY_PROPERTY in properties else {}),
-            **(cleaning or Cleaning.of(table)).to_properties(),
-            WITHHELD_PROPERTY: self.withheld_after(table, shape, names).to_text(),
-            **self.seen.plus((*names, *found)).to_properties(),
-        }
 
 
 def source_names(groups: Iterable[ReadGroup]) -> list[str]:
@@ -106,7 +38,15 @@ def source_names(groups: Iterable[ReadGroup]) -> list[str]:
     return list(dict.fromkeys(name for group in groups for name in group.columns.names))
 
 
-def guarded(here: TableContext, groups: Sequence[ReadGroup], branch: str | None = None, *, with_salts: bool = True) -> Memory:
+def guarded(
+    here: TableContext,
+    groups: Sequence[ReadGroup],
+    branch: str | None = None,
+    *,
+    with_salts: bool = True,
+    foreseen: Memory | None = None,
+    since: str | None = None,
+) -> Memory:
     """Check that the configuration publishes nothing that a table withholds, and return what the table remembers.
 
     Reads nothing but the table's properties, except for a table of an earlier version: then two merged files are inspected.
@@ -117,21 +57,45 @@ def guarded(here: TableContext, groups: Sequence[ReadGroup], branch: str | None 
         groups: the batch, opened.
         branch: the branch that the batch goes to, None for main.
         with_salts: read and check the contents of salts, too.
+        foreseen: what the table will remember after batches that come before, where these are predicted.
+        since: the close time of the newest merged file, "" before the first; None if the files do not come after merged ones.
 
     Raises:
-        SchemaChangeError: something would be published (`refuse_published`).
+        SchemaChangeError: something would be published (`refuse_published`), or a key column would have to be held back.
         ConfigError: a salt cannot be read.
     """
-    table, target, names = here.table, here.target, source_names(groups)
+    target, names = here.target, source_names(groups)
     memory = _with_text_types(here, groups, _recalled(here, names)) if target.exists() and target.head() is not None else Memory()
-    refuse_published(table, memory.withheld, names)
-    if with_salts:
-        memory = attrs.evolve(memory, salts=resolved_salts(table))
-        refuse_published(table, memory.withheld, names, memory.checks)
+    main = memory.withheld
     summary = branch_summary(target, branch) if branch is not None else {}
     memory = attrs.evolve(memory, seen=Seen.from_properties(summary, otherwise=memory.seen))
     built = Withheld.from_properties(summary)
-    return memory if built is None else attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
+    if built is not None:
+        memory = attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
+    memory = attrs.evolve(memory, held={**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since)})
+    table = without_held(here.table, memory.held)
+    refuse_published(table, main, names)
+    if with_salts:
+        memory = attrs.evolve(memory, salts=resolved_salts(table))
+        refuse_published(table, main, names, memory.checks)
+    return memory
+
+
+def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since: str | None) -> Held:
+    existing = here.target.column_types() if here.target.exists() else ()
+    is_sparse = here.context.config.bronze.format is BronzeFormat.JSON
+
+    def lacks(number: int, name: str, secret: str) -> bool:
+        there, frame = structure(groups[number]), groups[number].frame
+        if secret not in there:
+            return True
+        # A row with both is from a source that has both columns.
+        return frame.where(f"{quote(there[name])} IS NOT NULL AND {quote(there[secret])} IS NOT NULL").isEmpty()
+
+    ordered = structures(groups, since) if since is not None and not is_sparse else ()
+    found = FoundNames([structure(group) for group in groups], ordered, lacks if is_sparse else None)
+    new = newly_held(here.table, known.withheld, known.seen.renamed(former_names(here.table)), found, existing)
+    return {**recorded_held(here.table, known.withheld), **new}
 
 
 def refuse_declared(here: TableContext) -> None:
@@ -153,7 +117,7 @@ def refuse_declared(here: TableContext) -> None:
     withheld = withheld if withheld is not None else _of_earlier(here, properties)
     refuse_published(table, withheld, None)
     if names:
-        refuse_published(table, withheld, names)
+        refuse_published(without_held(table, recorded_held(table, withheld)), withheld, names)
 
 
 def _of_earlier(here: TableContext, properties: Mapping[str, str]) -> Withheld:

@@ -8,7 +8,7 @@ import attrs
 from dms_iceberg.config.model import Table
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
+from dms_iceberg.silver.cleaning import UNFILLED, Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.table import ADDED_PROPERTY, BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
@@ -47,11 +47,15 @@ def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, st
     if KEY_PROPERTY in properties:
         key = [new.get(name.lower(), name) for name in json.loads(properties[KEY_PROPERTY])]
         changed[KEY_PROPERTY] = json.dumps(key, ensure_ascii=False, separators=(",", ":"))
-    recorded = Cleaning.from_properties(properties)
+    recorded, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     if recorded is not None:
         columns = {new.get(name, name).lower(): text for name, text in recorded.columns.items()}
-        changed |= attrs.evolve(recorded, columns=columns).to_properties()
-    withheld = Withheld.from_properties(properties)
+        # What was merged while the new name was held back is not in the column.
+        held = {name for names in (withheld.held.values() if withheld is not None else ()) for name in names}
+        columns |= {one.new.lower(): UNFILLED for one in done if one.old.lower() in held}
+        followed = {new.get(name, name).lower(): old for name, old in recorded.renames.items()}
+        followed |= {one.new.lower(): one.old.lower() for one in done}
+        changed |= attrs.evolve(recorded, columns=columns, renames=followed).to_properties()
     if withheld is not None:
         changed[WITHHELD_PROPERTY] = withheld.renamed(new).to_text()
     for name, text in properties.items():
@@ -71,13 +75,6 @@ def renamed_progress(progress: Progress, done: Sequence[RenameColumn]) -> Progre
     """Return ``progress`` with ``first_seen`` by the column names after the renames."""
     names = {one.old.lower(): one.new.lower() for one in done}
     return attrs.evolve(progress, first_seen={names.get(name, name): first for name, first in progress.first_seen.items()})
-
-
-def cleaning_warnings(target: TargetTable, table: Table) -> list[str]:
-    """Return the warning of `other_cleaning`, if any, for the table after the declared renames."""
-    types, properties = target.column_types(), target.properties()
-    found = renames(table, types)
-    return list(filter(None, [other_cleaning(table, properties | renamed_properties(found, properties), renamed(types, found))]))
 
 
 def rename_columns(target: TargetTable, found: Sequence[RenameColumn]) -> list[str]:

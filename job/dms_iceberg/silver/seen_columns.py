@@ -16,10 +16,19 @@ class Seen:
     Attributes:
         names: the columns.
         whole: all files since the first are covered; otherwise the table is of an earlier version, and files may have had other columns.
+        gone: those of ``names`` that the newest file lacks. Of JSON lines, only those that a column which is held back may have been.
+        found: columns that only files have which are not merged yet.
     """
 
     names: frozenset[str] = frozenset()
     whole: bool = False
+    gone: frozenset[str] = frozenset()
+    found: frozenset[str] = frozenset()
+
+    @property
+    def every(self) -> frozenset[str]:
+        """The columns that any known file has, merged or not."""
+        return self.names | self.found
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], otherwise: "Seen | None" = None) -> "Seen":
@@ -28,13 +37,24 @@ class Seen:
         if text is None:
             return otherwise if otherwise is not None else cls()
         document = json.loads(text)
-        return cls(frozenset(document["names"]), document["whole"])
+        return cls(frozenset(document["names"]), document["whole"], *(frozenset(document.get(name, ())) for name in ("gone", "found")))
 
     def to_properties(self) -> dict[str, str]:
         """Return the table property."""
         document = {"names": sorted(self.names), "whole": self.whole}
+        document |= {name: sorted(some) for name, some in (("gone", self.gone), ("found", self.found)) if some}
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 
-    def plus(self, names: Iterable[str]) -> "Seen":
-        """Return these columns with those of further files."""
-        return attrs.evolve(self, names=self.names | {name.lower() for name in names})
+    def renamed(self, former: Iterable[tuple[str, str]]) -> "Seen":
+        """Return these columns when files first have the present names of renamed ones; ``former`` are pairs of a former and a new name."""
+        new = {old.lower(): now.lower() for old, now in former if now.lower() not in self.names}
+        return attrs.evolve(
+            self,
+            names=frozenset(new.get(name, name) for name in self.names),
+            gone=frozenset(new.get(name, name) for name in self.gone),
+        )
+
+    def plus(self, names: Iterable[str], found: Iterable[str] = ()) -> "Seen":
+        """Return these columns with those of further files; ``found`` are those of files that are not merged yet."""
+        merged = self.names | {name.lower() for name in names}
+        return attrs.evolve(self, names=merged, found=(self.found | {name.lower() for name in found}) - merged)

@@ -4,6 +4,7 @@ Such a column is NULL: a filter on it lets no row pass, and a silver column has 
 older files had it, a warning.
 """
 
+import unicodedata
 from collections.abc import Sequence
 
 import attrs
@@ -69,7 +70,7 @@ class KnownTable:
         """Return, in lower case, columns that are not typing errors, though files with the columns ``names`` lack them."""
         if self.is_new:
             return set()
-        known = set(self.seen.names)
+        known = set(self.seen.every)
         if not self.seen.whole:
             known |= {name.lower() for name in self.columns if is_kept(table, names, name)}
         known |= {name.lower() for name in self.columns if name.lower() in {word.lower() for word in published_columns(table)}}
@@ -90,7 +91,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
         known: what is known of the table.
 
     Raises:
-        ConfigError: no file ever had a column.
+        ConfigError: no file ever had a column, or the files have it in another Unicode form.
     """
     names = list(dict.fromkeys(name for group in groups for name in group.columns.names))
     seen, is_new = known.seen, known.is_new
@@ -98,12 +99,13 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     json = context.config.bronze.format is BronzeFormat.JSON
     # Columns that Spark cannot read are not among a group's source columns, but ``drop`` may name them for that reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
+    refuse_other_forms(table, list(every))
     kept = [] if json and not is_new else misspelt_drops(table, list(every))
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))
     if json and (is_new or seen.whole):
-        every_name = {*seen.names, *(name.lower() for name in names)}
+        every_name = {*seen.every, *(name.lower() for name in names)}
         _refuse_alike(table, _unseen(table, lacking, every_name), every_name)
     if json and not is_new:
         return Lacking((*_never_seen(table, lacking, seen), *kept))
@@ -117,6 +119,32 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     return Lacking((*warnings, *kept), frozenset(found))
 
 
+def refuse_other_forms(table: Table, source: Sequence[str]) -> None:
+    """Refuse names that differ from those of the files only in how Unicode writes them: both look alike, and would be two columns.
+
+    Raises:
+        ConfigError: the configuration has such names.
+    """
+    path, there = table_path(table), {name.lower() for name in source}
+    drops = [Named(item(below(path, "drop"), index), name) for index, name in enumerate(table.drop)]
+    named = [*named_columns(table), *drops]
+    told = {one.column.lower() for one in named}
+    forms = {_form(name): name for name in source if name.lower() not in told}
+    found = [(one, forms[_form(one.column)]) for one in named if one.column.lower() not in there and _form(one.column) in forms]
+    if found:
+        raise ConfigError(
+            [
+                f"{one.path}: the name {one.column!a} is written in another Unicode form than the files have it ({name!a}), so it "
+                "names none of their columns, though both look alike. Write it as the files do. Nothing was written."
+                for one, name in found
+            ]
+        )
+
+
+def _form(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
 def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[str]:
     """Return a warning for each column whose source column is still awaited and resembles one that the configuration does not name."""
     there = {name.lower() for name in names}
@@ -125,7 +153,7 @@ def _awaited_and_alike(table: Table, names: Sequence[str], seen: Seen) -> list[s
     return [
         f"{named.path}: no file has had the column {named.column!r} yet, so rows have the backfill. {nearest(named.column, free)}"
         for named in named_columns(table)
-        if named.awaited is not None and named.column.lower() not in there | seen.names and resembling(named.column, free)
+        if named.awaited is not None and named.column.lower() not in there | seen.every and resembling(named.column, free)
     ]
 
 
@@ -150,8 +178,8 @@ def _refuse_alike(table: Table, unseen: Sequence[Named], seen: set[str]) -> None
 def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]:
     """Return a warning for each column that no JSON line had so far; all its values may have been NULL."""
     return [
-        f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.names))}"
-        for named in (_unseen(table, lacking, set(seen.names)) if seen.whole else ())
+        f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.every))}"
+        for named in (_unseen(table, lacking, set(seen.every)) if seen.whole else ())
     ]
 
 
@@ -171,7 +199,7 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
     """
     if not seen.whole:
         return []
-    known = {*seen.names, *(name.lower() for name in names), *(column.name.lower() for column in table.columns)}
+    known = {*seen.every, *(name.lower() for name in names), *(column.name.lower() for column in table.columns)}
     known |= _by_new_names(table, known)
     ordinary = (column for column in shape.columns if column.source is not None and not column.retired and not column.family)
     return [

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
+from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import Column, Mask, Table
 
@@ -50,19 +51,23 @@ class Withheld:
         filter: whether a filter selects the rows.
         texts: by key column that is text in silver and not in its files, and is not masked: the type that defines its texts
             (`silver.text_types`). It is no secret, and has its place here because it goes through renames, loads and rollbacks like masks.
+        held: source columns that are held back until the document names them (`silver.held_columns`): the withheld columns that their
+            files lacked.
     """
 
     masks: Mapping[str, MadeMask] = attrs.field(factory=dict)
     sources: Mapping[str, str] = attrs.field(factory=dict)
     filter: bool = False
     texts: Mapping[str, str] = attrs.field(factory=dict)
+    held: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
     @classmethod
     def from_text(cls, text: str) -> "Withheld":
         """Read what `to_text` wrote."""
         document = json.loads(text)
         masks = {name: MadeMask(**made) for name, made in document["masks"].items()}
-        return cls(masks, document["sources"], document["filter"], document.get("texts", {}))
+        held = {name: tuple(lacking) for name, lacking in document.get("held", {}).items()}
+        return cls(masks, document["sources"], document["filter"], document.get("texts", {}), held)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "Withheld | None":
@@ -72,7 +77,7 @@ class Withheld:
 
     def to_text(self) -> str:
         """Return the text of the table property."""
-        document = attrs.asdict(self, filter=lambda field, value: field.name != "texts" or bool(value))
+        document = attrs.asdict(self, filter=lambda field, value: field.name not in ("texts", "held") or bool(value))
         return json.dumps(document, separators=(",", ":"), sort_keys=True)
 
     def renamed(self, new: Mapping[str, str]) -> "Withheld":
@@ -103,10 +108,11 @@ class Withheld:
             source = (column.source or column.name).lower()
             if source in shown:
                 shown[source] = _weaker(shown[source], _form(column.declared))
-        sources = {**_to_be_masked(table), **dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT)} if names else {}
+        sources = {**to_be_masked(table), **dict.fromkeys((name.lower() for name in table.drop), LEFT_OUT)} if names else {}
         sources = {name: form for name, form in (sources | dict(self.sources)).items() if name not in present}
         clear = {name: type_ for name, type_ in {**self.texts, **(texts or {})}.items() if name not in masks}
-        return Withheld(made, sources | {name: form for name, form in shown.items() if form != _CLEAR}, bool(table.filter), clear)
+        shown = {name: form for name, form in shown.items() if form != _CLEAR}
+        return Withheld(made, sources | shown, bool(table.filter), clear, self.held)
 
     def form_of(self, table: Table, source: str) -> str:
         """Return how silver has shown a source column, by its name or by its name before a declared rename."""
@@ -120,7 +126,7 @@ def written_columns(columns: Iterable[SilverColumn], names: Sequence[str]) -> li
     return [one for one in columns if not one.retired and (one.source is None or one.source.lower() in present)]
 
 
-def _to_be_masked(table: Table) -> dict[str, str]:
+def to_be_masked(table: Table) -> dict[str, str]:
     """Return the weakest mask by source column in lower case, for columns that the configuration shows only masked; former names, too."""
     weakest: dict[str, str] = {}
     for column in table.columns:
@@ -141,7 +147,7 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
     """Return the columns that would show more than silver has shown, with how it has shown them: a mask, or not at all (`LEFT_OUT`)."""
     declared = {column.name.lower() for column in table.columns}
     # A column with the former name of a masked one may be that column, whatever the table remembers.
-    masked = _to_be_masked(table)
+    masked = to_be_masked(table)
     found = []
     for column in columns:
         made = withheld.masks.get(column.name.lower())
@@ -149,7 +155,10 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
         if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_computed(column):
             # Then the unknown declaration was probably another expression or format, and not a mask.
             made = None
-        if of_source == LEFT_OUT and column.name.lower() in declared:
+        is_told = column.name.lower() in declared or (
+            table.new_columns is NewColumns.ADD and (column.source or "").lower() in withheld.held
+        )
+        if of_source == LEFT_OUT and is_told:
             # To declare a column is to publish it.
             of_source = _CLEAR
         forms = [form for form in (made.mask if made else _CLEAR, of_source) if _STRENGTH[_form(column.declared)] < _STRENGTH[form]]

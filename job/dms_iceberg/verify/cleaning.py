@@ -20,6 +20,7 @@ from dms_iceberg.config.model import SchemaChanges, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.silver.analysis import analysed_evolution
+from dms_iceberg.silver.held_columns import without_held
 from dms_iceberg.silver.recorded_declarations import guarded
 from dms_iceberg.silver.schema_diff import AddColumn
 from dms_iceberg.silver.switch_mode import silver_types
@@ -135,12 +136,13 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...]) -> Clea
     # The job applies the policy for differences in structure; here they are only reported.
     lenient = attrs.evolve(table, schema_changes=SchemaChanges.EVOLVE)
     memory = guarded(attrs.evolve(here, table=lenient), [group])
+    lenient = without_held(lenient, memory.held)
     evolution = analysed_evolution(context, lenient, [group], existing, memory.texts, memory.salts)
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
     shape = _as_it_is(evolution.shape, existing, added, frozenset(widened))
     present = [column for column in shape.columns if _at_source(column, names) and not column.family]
-    not_compared = [f"{name} (not in silver yet)" for name in sorted(added)]
+    not_compared = [f"{name} (not in silver yet)" for name in sorted(added)] + [f"{name} (held back)" for name in sorted(memory.held)]
     not_compared += [
         f"{column.name} ({_why_not(column, unknown)})"
         for column in shape.columns

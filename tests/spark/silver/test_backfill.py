@@ -155,8 +155,9 @@ def test_a_table_of_an_earlier_version_takes_null_and_says_so_until_it_is_rebuil
     changed(lake, "public.t", 5, ("U", 4, 1, "A"))
     changed(lake, "public.t", 20, ("U", 19, 2, "B"))
     (planned,) = preview(lake.spark, config)
-    (warning,) = lake.run_one(config).warnings
-    assert planned.warnings == [warning]
+    late, warning = lake.run_one(config).warnings
+    assert planned.warnings == [late, warning]
+    assert "the backfill of 'extra' was declared after" in late and "--rebuild public.t" in late
     for part in ('tables."public.t".columns[0].backfill', "does not know since when", "--rebuild public.t"):
         assert part in warning
     assert lake.rows("t", "id, extra") == [(1, None), (2, None), (3, 1)]

@@ -24,7 +24,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "public.code": {"key": ["code"], "columns": [{"name": "code", "renamed_from": "id"}]},
     "public.kept": {"columns": [{"name": "email", "from": "mail", "renamed_from": "email"}], "drop": ["other"]},
     "public.ruled": {"columns": [MAIL], "rules": [{"name": "positive", "expr": "CAST(n AS int) > 0", "on_fail": "quarantine"}]},
-    "public.both": {"columns": [MAIL]},
+    "public.both": {"columns": [MAIL], "new_columns": "add"},
     "public.held": {"schema_changes": "quarantine"},
     "public.imaged": {"mode": "history", "columns": [MAIL]},
 }

@@ -91,7 +91,7 @@ def opened(*operations: AddColumn, groups: bool = True, lost: tuple[AddColumn, .
     """What is known of the columns of a batch; the frames behind them are nobody's business here."""
     shape = _Shape((_Named("id"), _Named("note")), {"id": "int", "note": "string"})
     evolution = _Evolution(SchemaPlan({}, operations), shape) if groups else None
-    batch = OpenedBatch(_FILES, ("a group",) if groups else (), None, evolution=evolution, lost_backfills=lost)  # type: ignore[arg-type]
+    batch = OpenedBatch(_FILES, ("a group",) if groups else (), None, TABLE, evolution=evolution, lost_backfills=lost)  # type: ignore[arg-type]
     return {"opened": batch, "pending": pending(EARLY), **given}
 
 

@@ -1,0 +1,234 @@
+"""What files tell of names that change hands: which columns appear, vanish and come back, and which of them are held back."""
+
+from typing import Any
+
+import pytest
+
+from dms_iceberg.config.choices import NewColumns
+from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
+from dms_iceberg.errors import ConfigError, SchemaChangeError
+from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
+from dms_iceberg.silver.held_columns import FoundNames, held_warnings, newly_held, recorded_held, told_columns, without_held
+from dms_iceberg.silver.late_declarations import as_declared, refuse_late_renames, unfilled
+from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
+from dms_iceberg.silver.publish_guard import refuse_published
+from dms_iceberg.silver.rename import RenameColumn, renamed_properties
+from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.unknown_columns import refuse_other_forms
+from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
+
+SEEN = Seen(frozenset({"id", "email"}), True)
+MASKED = Column(name="email", mask=Mask.REDACT)
+
+
+def table(*columns: Column, **options: Any) -> Table:
+    return Table(**{"source": "public.t", "target": "s.t", "key": ("id",), "columns": columns, **options})
+
+
+def files(*structures: str) -> list[dict[str, str]]:
+    return [{name.lower(): name for name in text.split()} for text in structures]
+
+
+def held(
+    one: Table, *structures: str, seen: Seen = SEEN, existing: tuple[str, ...] = ("id",), **sources: str
+) -> dict[str, tuple[str, ...]]:
+    found = FoundNames(files(*structures), files(*structures))
+    return dict(newly_held(one, Withheld(sources=sources), seen, found, existing))
+
+
+@pytest.mark.parametrize(
+    ("structures", "switches", "returned", "gone"),
+    [
+        (["id email"], [], set(), set()),
+        (["id email Note"], [], set(), set()),
+        (["id"], [], set(), {"email"}),
+        (["id Mail"], [Switch(("Mail",), ("email",))], set(), {"email"}),
+        (["id", "id email"], [], {"email"}, set()),
+        # Added first, dropped later: no rename, as the values were there twice.
+        (["id email mail", "id mail"], [], set(), {"email"}),
+        (["id mail", "id post"], [Switch(("mail",), ("email",)), Switch(("post",), ("mail",))], set(), {"email", "mail"}),
+    ],
+)
+def test_files_are_followed_one_after_the_other(structures: list[str], switches: list[Switch], returned: set[str], gone: set[str]) -> None:
+    assert follow(SEEN, files(*structures)) == NameChanges(tuple(switches), frozenset(returned), frozenset(gone))
+
+
+def test_a_new_table_begins_with_its_first_file_and_an_old_one_where_it_was() -> None:
+    assert follow(Seen(), files("id district", "id region")).switches == (Switch(("region",), ("district",)),)
+    after = Seen(SEEN.names, True, frozenset({"email"}))
+    assert Seen.from_properties(after.to_properties()) == after
+    # The column went before: the new one is none that went with it.
+    assert follow(after, files("id note")).switches == ()
+    assert follow(after, files("id email")).returned == {"email"}
+
+
+def test_json_lines_may_omit_what_is_null() -> None:
+    assert follow_lines(SEEN, files("id mail", "id email")).switches == ()
+    found = follow_lines(SEEN, files("id mail"))
+    assert found == NameChanges((Switch(("mail",), ("email",)),))
+    assert follow_lines(Seen(), files("id mail")).switches == ()
+
+
+def test_the_question_names_both_and_is_not_asked_of_what_the_document_tells() -> None:
+    switches = [Switch(("mail",), ("email",))]
+    (text,) = rename_questions("public.t", switches, set())
+    assert '{"name": "mail", "renamed_from": "email"}' in text and "--rebuild public.t" in text
+    assert rename_questions("public.t", switches, told_columns(table(Column(name="mail")))) == []
+
+
+@pytest.mark.parametrize("one", [table(MASKED), table(drop=("EMAIL",)), table(Column(name="hash", source="email", mask=Mask.SHA256))])
+def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
+    assert held(one, "id mail") == {"mail": ("email",)}
+    assert held(one, "id email", "id mail") == {"mail": ("email",)}
+    # Of a new table, in one batch.
+    assert held(one, "id email", "id mail", seen=Seen(), existing=()) == {"mail": ("email",)}
+    # A name that silver had before.
+    assert held(one, "id mail", seen=Seen(SEEN.names | {"mail"}, True, frozenset({"mail"})), existing=("id", "mail")) == {
+        "mail": ("email",)
+    }
+    # What the table withholds, whatever the document says now.
+    assert held(table(), "id mail", email=LEFT_OUT) == {"mail": ("email",)}
+
+
+@pytest.mark.parametrize(
+    ("one", "structures", "seen"),
+    [
+        (table(MASKED), ["id email note"], SEEN),
+        (table(MASKED), ["id note"], Seen(SEEN.names, True, frozenset({"email"}))),
+        (table(MASKED), ["id mail"], Seen(SEEN.names | {"mail"}, True)),
+        (table(MASKED), ["id email", "id mail email"], Seen()),
+        (table(drop=("never",)), ["id mail"], SEEN),
+        # The policy keeps it out, or stops the table.
+        (table(MASKED, schema_changes=SchemaChanges.STRICT), ["id mail"], SEEN),
+        (table(MASKED, new_columns=NewColumns.ADD), ["id mail"], SEEN),
+        (table(MASKED, other_columns=OtherColumns.DROP), ["id mail"], SEEN),
+        (table(MASKED, Column(name="mail")), ["id mail"], SEEN),
+        (table(MASKED, Column(name="post", source="mail")), ["id mail"], SEEN),
+        (table(MASKED, drop=("mail",)), ["id mail"], SEEN),
+        (table(MASKED, publish=("mail",)), ["id mail"], SEEN),
+        (table(), ["id mail"], SEEN),
+    ],
+)
+def test_other_new_columns_appear(one: Table, structures: list[str], seen: Seen) -> None:
+    assert held(one, *structures, seen=seen) == {}
+
+
+def test_a_name_that_another_column_had_is_followed_from_file_to_file() -> None:
+    seen = Seen(SEEN.names | {"mail"}, True)
+    assert held(table(MASKED), "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
+    # The other column is still there when the secret goes.
+    assert held(table(MASKED), "id email mail", "id mail", seen=seen, existing=("id", "mail")) == {}
+    # A late file has an older structure, and a rebuild begins with one.
+    found = FoundNames(files("id email", "id mail"), files("id mail"))
+    assert newly_held(table(MASKED), Withheld(), Seen(seen.names, True, frozenset({"email"})), found, ("id", "mail")) == {}
+
+
+def test_lines_tell_by_their_rows() -> None:
+    def row(number: int, name: str, secret: str) -> bool:
+        return (name, secret) == ("mail", "email")
+
+    found = newly_held(table(MASKED), Withheld(), SEEN, FoundNames(files("id email mail note"), lacks=row), ("id",))
+    assert found == {"mail": ("email",)}
+
+
+def test_a_key_cannot_be_held_back() -> None:
+    with pytest.raises(SchemaChangeError, match="key: the column 'mail' comes in files that no longer have 'email'"):
+        held(table(MASKED, key=("mail",)), "mail")
+
+
+def test_what_is_held_back_is_remembered_until_the_document_tells_what_it_is() -> None:
+    withheld = Withheld(sources={"email": "redact", "mail": LEFT_OUT}, held={"mail": ("email",)})
+    assert Withheld.from_text(withheld.to_text()) == withheld
+    assert recorded_held(table(MASKED), withheld) == {"mail": ("email",)}
+    for one in (table(MASKED, Column(name="mail")), table(MASKED, drop=("Mail",)), table(MASKED, new_columns=NewColumns.ADD)):
+        assert recorded_held(one, withheld) == {}
+        refuse_published(one, withheld, ["id", "mail"])
+    refuse_published(without_held(table(MASKED), ["mail"]), withheld, ["id", "mail"])
+    with pytest.raises(SchemaChangeError, match="'mail' was left out and would now be published"):
+        refuse_published(table(MASKED), withheld, ["id", "mail"])
+    (text,) = held_warnings(table(MASKED), withheld, withheld.held)
+    assert (
+        "'mail' is held back" in text and '{"name": "mail", "renamed_from": "email"} with its mask' in text and "--rebuild public.t" in text
+    )
+    (text,) = held_warnings(table(drop=("email",)), withheld, withheld.held)
+    assert '"mail" in tables."public.t".drop' in text
+
+
+RENAMED = table(Column(name="mail", renamed_from="email"))
+
+
+def test_a_rename_that_comes_too_late_is_refused_and_one_that_was_done_is_not() -> None:
+    before = Cleaning.of(table()).to_properties()
+    with pytest.raises(SchemaChangeError, match="has both 'email' and 'mail', so the rename cannot be done in place") as error:
+        refuse_late_renames(RENAMED, before, ["id", "email", "mail"])
+    assert "--rebuild public.t" in str(error.value)
+    swap = table(Column(name="a", renamed_from="b"), Column(name="b", renamed_from="a"))
+    with pytest.raises(SchemaChangeError, match="has both 'b' and 'a'"):
+        refuse_late_renames(swap, before, ["id", "a", "b"])
+    for there in (["id", "email"], ["id", "mail"]):
+        refuse_late_renames(RENAMED, before, there)
+    # Silver keeps its name.
+    refuse_late_renames(table(Column(name="email", source="mail", renamed_from="email")), before, ["id", "email", "mail"])
+    done = before | renamed_properties([RenameColumn("email", "mail")], before)
+    # The source uses the old name for another column.
+    refuse_late_renames(RENAMED, done, ["id", "email", "mail"])
+    made = as_declared(Cleaning.of(table()), RENAMED, Withheld(), ["id", "mail"]).to_properties()
+    refuse_late_renames(RENAMED, made, ["id", "email", "mail"])
+    both = as_declared(Cleaning.of(table()), RENAMED, Withheld(), ["id", "email", "mail"])
+    assert both.renames == {}
+
+
+def test_a_column_that_files_had_before_silver_is_unfilled() -> None:
+    withheld = Withheld(sources={"email": LEFT_OUT, "later": "redact"})
+    assert unfilled(table(Column(name="email")), ["Email"], withheld, SEEN) == {"email"}
+    assert unfilled(RENAMED, ["mail"], withheld, SEEN) == {"mail"}
+    assert unfilled(table(Column(name="copy", source="email")), ["copy"], Withheld(), SEEN) == {"copy"}
+    assert unfilled(table(Column(name="loud", expr="upper(email)")), ["loud"], Withheld(), SEEN) == {"loud"}
+    for one, name in ((table(), "note"), (table(Column(name="later")), "later"), (table(Column(name="n", expr="note || 'x'")), "n")):
+        assert unfilled(one, [name], withheld, SEEN) == set()
+    # A column that was NULL in every file showed no type.
+    assert unfilled(table(), ["email"], Withheld(), SEEN) == set()
+    after = as_declared(Cleaning.of(table()), RENAMED, withheld, ["id", "mail"])
+    assert after.columns == {"mail": UNFILLED}
+
+
+def test_what_came_while_it_was_held_back_is_missing_in_the_renamed_column() -> None:
+    held = Withheld(sources={"email": "redact"}, held={"mail": ("email",)})
+    properties = Cleaning.of(table(MASKED)).to_properties() | {"dms-iceberg.withheld": held.to_text()}
+    after = Cleaning.from_properties(renamed_properties([RenameColumn("email", "mail")], properties))
+    assert after is not None and after.columns == {"mail": UNFILLED} and after.renames == {"mail": "email"}
+
+
+def test_other_track_columns_are_told_of() -> None:
+    def tracks(*names: str) -> Table:
+        return table(mode=Mode.HISTORY, track_columns=names)
+
+    made = Cleaning.of(tracks("email")).to_properties()
+    assert other_cleaning(tracks("EMAIL"), made, ["id", "email"]) is None
+    for now in (tracks(), tracks("email", "note")):
+        assert "another configuration of track_columns" in (other_cleaning(now, made, ["id", "email"]) or "")
+    # A mirror that becomes a history.
+    assert other_cleaning(tracks("email"), Cleaning.of(table()).to_properties(), ["id"]) is None
+    assert as_declared(Cleaning.of(table()), tracks("email"), Withheld(), ["id"]) == Cleaning.of(tracks("email"))
+
+
+COMPOSED, DECOMPOSED = "\u00e9t\u00e9", "e\u0301te\u0301"
+
+
+@pytest.mark.parametrize(
+    ("written", "there"),
+    [
+        (COMPOSED, DECOMPOSED),
+        (DECOMPOSED, COMPOSED),
+        ("stra\u00dfe", "STRASSE"),
+        ("\ufb01eld", "field"),
+        ("pa\u017fs", "pass"),
+        ("\uff4e", "n"),
+    ],
+)
+def test_a_name_in_another_unicode_form_is_refused(written: str, there: str) -> None:
+    for one in (table(drop=(written,)), table(Column(name=written, mask=Mask.REDACT)), table(Column(name="x", source=written))):
+        with pytest.raises(ConfigError, match="another Unicode form"):
+            refuse_other_forms(one, ["id", there])
+    refuse_other_forms(table(drop=(written, there)), ["id", there])
+    refuse_other_forms(table(drop=(there.upper() if there.isascii() else there,)), ["id", there])
