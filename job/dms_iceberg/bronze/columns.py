@@ -8,7 +8,7 @@ from dms_iceberg.bronze.before_images import Images, find_images, refuse_undecid
 from dms_iceberg.bronze.foreign_records import foreign_records
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.image_names import image_of
-from dms_iceberg.config.model import Bronze, BronzeFormat, Table
+from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.sql.types import VOID
 
