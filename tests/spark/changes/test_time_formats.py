@@ -40,7 +40,7 @@ ZONES = {
     "xxx": ["+03:00", "Z", "-00:30"],
     " Z": [" +0300", " Z"],
     " OOOO": [" GMT", " GMT+03:00"],
-    " z": [" UTC", " GMT", " CST", " IST"],
+    " z": [" UTC", " GMT", " CST", " BST"],
     " 'Z'": [" Z", " X"],
 }
 """By part of a pattern, texts that fit it and texts that do not."""

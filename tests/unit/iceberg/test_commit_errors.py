@@ -60,7 +60,7 @@ RACES = (
 )
 FOR_GOOD = (
     ("types.IndexByName", "Invalid schema: multiple fields for name imdb.rating: 3 and 2"),
-    ("MetricsConfig", "Invalid metrics config, could not find column titel from table prop x in schema table {\n  1: id: int\n}"),
+    ("MetricsConfig", "Invalid metrics config, could not find column tytel from table prop x in schema table {\n  1: id: int\n}"),
     ("util.PropertyUtil", "Table property commit.retry.num-retries must have integer value"),
     ("PartitionSpec", "Cannot find source column for partition field: 1000: x: identity(5)"),
     ("SortOrder", "Cannot find source column for sort field: identity(5)"),
