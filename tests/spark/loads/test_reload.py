@@ -195,7 +195,8 @@ def test_reload_in_place_is_refused_until_the_operator_says_when_it_began(lake: 
     assert "--load-complete public.t" in report.warnings[0]
     assert (lake.rows("t", "id, v"), building(lake.target("t"))) == (old, ["0.1"])
     report = merge(lake, "t")["t"]
-    assert (report.error, report.batches, len(report.warnings)) == (None, [], 1)
+    assert (report.error, report.batches, len(report.warnings)) == (None, [], 2)
+    assert "was closed after --reload-started-at" in report.warnings[1] and "--confirm-rows" in report.warnings[1]
     # A change file was closed between the moment and the first LOAD file: whether its changes are in the load, nothing tells.
     report = merge(lake, "t", complete=("t",))["t"]
     assert "was closed after --reload-started-at" in str(report.error) and "1 of the 2 rows" in str(report.error)
