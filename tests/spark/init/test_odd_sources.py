@@ -51,7 +51,7 @@ def test_the_document_of_the_page(lake: Lake) -> None:
     orders = [("id", NUMBER), ("v", TEXT)]
     put(lake, "shard1.orders", orders, [(1, "s1")], [])
     put(lake, "shard2.orders", orders, [(1, "s2"), (2, "t2")], [("U", T1, 61, 1, "s2b")])
-    report = lake.run(parse_config(document(lake)))
+    report = lake.run(parse_config(document(lake), base=str(lake.folder)))
     assert report.exit_code == 0
     assert lake.rows("guids", "id, v") == [(LOWER, "a2")]
     assert lake.rows("codes", "code, v") == [("K1", "a2")]
