@@ -24,8 +24,8 @@ from dms_iceberg.source.address import parse_source
 from dms_iceberg.source.errors import SourceError
 from dms_iceberg.storage.store import LocalStore
 from dms_iceberg.verify.columns import shown_rows
-from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.source import Throttle
 from dms_iceberg.verify.verdict import TableVerdict
 from support.lake import Lake

@@ -20,7 +20,7 @@ from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.run import verify
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text
