@@ -18,7 +18,7 @@ class Facts:
     Attributes:
         engine: the kind of server, the first word of `token`.
         identity: what distinguishes this source from others, by what the server calls it; "" where the user may not see it.
-        position: counters of the server's log, which only grow (LSN; GTIDs by their origin); empty where they are not known.
+        position: counters of the server's log, which only grow (LSN; GTIDs by their origin); None where they are not known.
         committed: the newest commit that the source shows, UTC, 20 digits; "" where it does not tell.
         is_copy: the server follows another one (standby, replica): it may lack changes that the other one has.
         doubts: what speaks against a repair from here, a sentence each, with how it is known.
@@ -26,7 +26,7 @@ class Facts:
 
     engine: str
     identity: Mapping[str, str]
-    position: Mapping[str, int] = attrs.field(factory=dict)
+    position: Mapping[str, int] | None = None
     committed: str = ""
     is_copy: bool = False
     doubts: tuple[str, ...] = ()
@@ -42,7 +42,8 @@ class NotedSource:
     """What earlier comparisons of a table have noted of its source.
 
     Attributes:
-        identity, position: as in `Facts`.
+        identity: as in `Facts`.
+        position: as in `Facts`, the highest that was seen; empty where none was known.
         repaired: the clock, 20 digits, of the newest repair from there; "" for none.
     """
 
@@ -54,12 +55,12 @@ class NotedSource:
     @classmethod
     def of(cls, facts: Facts) -> "NotedSource":
         """Return what is noted of a source that is new, or accepted."""
-        return cls(engine=facts.engine, identity=dict(facts.identity), position=dict(facts.position))
+        return cls(engine=facts.engine, identity=dict(facts.identity), position=dict(facts.position or {}))
 
     def after(self, facts: Facts, repaired: str = "") -> "NotedSource":
         """Return the note after another comparison with the same source, and a repair with the clock ``repaired``, if there was one."""
         seen = {name: value for name, value in facts.identity.items() if value}
-        counters = {name: max(self.position.get(name, 0), value) for name, value in facts.position.items()}
+        counters = {name: max(self.position.get(name, 0), value) for name, value in (facts.position or {}).items()}
         return NotedSource(
             engine=self.engine,
             identity={**self.identity, **seen},
@@ -72,13 +73,13 @@ class NotedSource:
         if facts.engine != self.engine:
             return (f"it is another server than before: {facts.engine}, and earlier comparisons were with {self.engine}",)
         both = [(name, self.identity.get(name, ""), value) for name, value in facts.identity.items()]
-        other = [f"{name} {now}, before {noted}" for name, noted, now in both if noted and now and noted != now]
+        other = [f"{name} {value}, before {noted}" for name, noted, value in both if noted and value and noted != value]
         if other:
             return (f"it is another server or database than before, or was restored or promoted since ({'; '.join(other)})",)
-        back = [f"{name} {facts.position.get(name, 0)}, before {noted}" for name, noted in self.position.items()]
-        gone = [text for text, (name, noted) in zip(back, self.position.items(), strict=True) if facts.position.get(name, 0) < noted]
-        if facts.position and gone:
-            return (f"its log is shorter than before, so it was restored from a backup ({'; '.join(gone)})",)
+        now = self.position if facts.position is None else facts.position
+        back = [f"{name} {now.get(name, 0)}, before {noted}" for name, noted in self.position.items() if now.get(name, 0) < noted]
+        if back:
+            return (f"its log is shorter than before, so it was restored from a backup, or made again ({'; '.join(back)})",)
         return ()
 
 

@@ -213,7 +213,7 @@ class PostgresReader:
         return Facts(
             engine="postgresql",
             identity={"system identifier": system[0] if system else "", "timeline": timeline, "database oid": database},
-            position={"WAL position": int(end)} if end else {},
+            position={"WAL position": int(end)} if end else None,
             committed=(committed or ("",))[0] or "",
             is_copy=standby or subscribed,
             doubts=postgres_doubts(standby=standby, subscribed=subscribed, has_children=has_children, foreign_parts=foreign_parts),

@@ -135,7 +135,7 @@ def _of_size(comparison: Comparison, counts: Mapping[str, int]) -> Iterator[str]
         yield f"{total:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again"
     elif total > allowed_keys(share, rows):
         yield (
-            f"it would {shown_counts(counts)}, {total / rows:.1%} of {rows:,} rows, and --max-repair allows {share:.4g} of them "
+            f"it would {shown_counts(counts)}, {total / rows:.1%} of {rows:,} rows, and --max-repair allows {100 * share:.4g}% of them "
             f"({allowed_keys(share, rows):,} keys). So many differences are seldom lost changes: look whether --source is the database "
             "that DMS captures, and whether mapping rules of the task change the rows. If the source is right, allow more with --max-repair"
         )
