@@ -89,12 +89,13 @@ class Source:
         names = [name for name in table.columns if not name.startswith("_cdc_")]
         return [row.asDict() for row in table.select(*names).orderBy("id").collect()]
 
-    def change(self, key: int, text: str) -> None:
-        """Merge an update that was committed now."""
+    def change(self, key: int, text: str, **more: str) -> None:
+        """Merge an update that was committed now; ``more`` are the values of further columns."""
         assert self.config is not None
         now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
         name = f"{now[:8]}-{now[8:]}999.parquet"
-        self.lake.changes(T, name, list(PLAIN.items()), [("U", f"{now}99", 1, key, text, None)])
+        columns = [*PLAIN.items(), *((name, TEXT) for name in more)]
+        self.lake.changes(T, name, columns, [("U", f"{now}99", 1, key, text, *more.values(), None)])
         assert self.lake.run_one(self.config).quarantined == 0
 
     def written(self) -> list[str]:
@@ -217,6 +218,20 @@ def test_a_user_with_rights_on_some_columns_repairs_only_where_files_have_no_oth
     assert source.verify(attrs.evolve(COMPARE, without=frozenset({"note"})), "limited").differences == 1
     assert source.repair().repaired == 1
     assert source.written() == ["id", "v", "ssn"]
+
+
+def test_a_column_that_the_task_removes_by_now_is_not_written(source: Source) -> None:
+    source.execute(*WIDE, "update t set v = 'later' where id = 1")
+    source.load({**PLAIN, "ssn": TEXT, "note": TEXT}, [(1, "wrong", "123-45", "n1"), (2, "b", "222-22", "n2")])
+    # A mapping rule removes ssn, and a change comes.
+    source.change(2, "b", note="n2")
+    refused = source.repair()
+    assert (refused.differing["different"], refused.repaired) == (2, 0)
+    assert "the newest file of the table has no column for ssn" in str(refused.error)
+    source.config = source.lake.config({T: {"drop": ["ssn"]}}, state_uri=str(source.lake.folder / "state"))
+    verdict = source.verify(REPAIR)
+    assert (verdict.error, verdict.repaired, verdict.one_sided) == (None, 1, [])
+    assert source.written() == ["id", "v", "note"]
 
 
 # --- relations

@@ -286,7 +286,8 @@ def test_the_texts_of_a_csv_pipeline_are_those_of_its_files(world: World, tmp_pa
     with (tmp_path / "public/everything/LOAD00000001.csv").open(newline="") as file:
         written = {row["id"]: row for row in csv.DictReader(file)}
     source = open_source(parse_source(world.url), Throttle(None))
-    columns = source.columns("public", "everything")
+    # Logical replication omits generated columns.
+    columns = [column for column in source.columns("public", "everything") if not column.generated]
     with source.snapshot("public", "everything", [column.sql for column in columns]) as reader:
         for text in map(shown_rows(columns, bronze), reader.rows()):
             cells = dict(zip((column.name for column in columns), json.loads(text), strict=True))

@@ -94,19 +94,20 @@ def write_repair(comparison: Comparison, difference: Difference, noted: NotedSou
         wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
     if not counts and unclear is None:
         return
-    check_repair(comparison, counts, noted)
+    columns = repaired_columns(cleaning)
+    check_repair(comparison, columns, counts, noted)
     keys = comparison.key_texts(wanted)
     refuse(comparison, end_doubt(comparison, keys))
     verdict.to_repair = counts
     _LOG.info("repair_planned", table=table.source, keys=len(keys), **counts)
     options.say(f"{table.source}: the repair will {shown_counts(counts) or f'write {len(keys):,} keys of the quarantine'}")
     if not options.dry_run:
-        _write(comparison, keys, noted)
+        _write(comparison, columns, keys, noted)
 
 
-def _write(comparison: Comparison, keys: Sequence[Sequence[str]], noted: NotedSource | None) -> None:
+def _write(comparison: Comparison, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]], noted: NotedSource | None) -> None:
     cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
-    columns, bronze = repaired_columns(cleaning), context.config.bronze
+    bronze = context.config.bronze
     shown = shown_rows(columns, bronze)
     for start in range(0, len(keys), _KEYS_IN_FILE):
         with comparison.snapshot([column.sql for column in columns]) as reader:

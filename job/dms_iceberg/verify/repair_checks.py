@@ -1,12 +1,13 @@
 """What must hold before a repair of a table is written: all that speaks against it, so that an operator sees every reason at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
-from dms_iceberg.bronze.keys import BronzeFile, shown_time, table_prefix
+from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, shown_time, table_prefix
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.changes.clean import condition_columns
-from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.errors import TargetError
+from dms_iceberg.changes.open_files import open_files
+from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import branch_state
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.verify.cleaning import Cleaning, is_computable
@@ -22,13 +23,23 @@ _OWN_PREFIX = "_cdc_"
 
 
 def repaired_columns(cleaning: Cleaning) -> tuple[SourceColumn, ...]:
-    """Return the source columns that a repair writes: those that files of the table have had, and no other."""
-    return tuple(column for column in cleaning.all_columns if column.name.lower() in cleaning.in_files)
+    """Return the source columns that a repair writes: those that the newest file of the table has, and no other.
+
+    Where bronze has no merged file any more, or a damaged one, those that files have had.
+    """
+    context, table, progress = cleaning.context, cleaning.table, cleaning.target.progress()
+    listing = (file for file in context.listing(table, progress) if isinstance(file, BronzeFile) and progress.holds(file))
+    newest = max((file for file in listing if not file.relative.startswith(REPAIR_FOLDER)), default=None)
+    names = cleaning.in_files
+    if newest is not None:
+        with suppress(BronzeError):
+            names = frozenset(name.lower() for group in open_files(context, table, [newest]) for name in group.columns.names)
+    return tuple(column for column in cleaning.all_columns if column.name.lower() in names)
 
 
-def lost_columns(cleaning: Cleaning) -> list[str]:
-    """Return the silver columns that a repair would make NULL, as the source has no column for them, and the columns conditions lack."""
-    names = {column.name.lower() for column in repaired_columns(cleaning)}
+def lost_columns(cleaning: Cleaning, columns: Sequence[SourceColumn]) -> list[str]:
+    """Return the silver columns that a repair with these source columns would make NULL, and the columns that conditions would lack."""
+    names = {column.name.lower() for column in columns}
     live = [column for column in cleaning.shape.columns if not column.retired and not column.name.startswith(_OWN_PREFIX)]
     lost = [column.name for column in live if not is_computable(column, names)]
     known = names | {column.name.lower() for column in live if column.name not in lost}
@@ -41,18 +52,19 @@ def allowed_keys(share: float, *rows: int) -> int:
     return max(FEWEST_KEYS, int(share * max(rows)))
 
 
-def check_repair(comparison: Comparison, counts: Mapping[str, int], noted: NotedSource | None) -> None:
+def check_repair(comparison: Comparison, columns: Sequence[SourceColumn], counts: Mapping[str, int], noted: NotedSource | None) -> None:
     """Check everything that can be known before the first file of a repair is written.
 
     Args:
         comparison: the finished comparison.
+        columns: the source columns that would be written.
         counts: number of keys that would be written, by kind.
         noted: what earlier comparisons have noted of the source.
 
     Raises:
         TargetError: something speaks against the repair; the message has all of it.
     """
-    reasons = [*_of_columns(comparison.cleaning), *_of_size(comparison, counts), *_of_state(comparison.cleaning)]
+    reasons = [*_of_columns(comparison.cleaning, columns), *_of_size(comparison, counts), *_of_state(comparison.cleaning)]
     reasons += doubts(comparison, comparison.facts, noted)
     refuse(comparison, reasons)
 
@@ -103,29 +115,28 @@ def end_doubt(comparison: Comparison, keys: Sequence[Sequence[str]]) -> list[str
     ]
 
 
-def _of_columns(cleaning: Cleaning) -> Iterator[str]:
+def _of_columns(cleaning: Cleaning, columns: Sequence[SourceColumn]) -> Iterator[str]:
     if cleaning.lookup is None:
         yield (
             "its key in silver is masked, trimmed, cast or made by an expression, so that a surplus row does not tell which key was "
             "deleted at the source. Load the table again"
         )
-    unknown = [column.name for column in repaired_columns(cleaning) if column.unknown is not None]
+    unknown = [column.name for column in columns if column.unknown is not None]
     if unknown:
         yield f"nobody can say what DMS writes of the column {unknown[0]!r}, and a repair writes whole rows. Load the table again"
-    lost = [name for name in lost_columns(cleaning) if name.lower() not in {one.lower() for one in _fed_by(cleaning, unknown)}]
-    if lost:
+    lost = lost_columns(cleaning, columns)
+    absent = [name for name in lost_columns(cleaning, cleaning.all_columns) if name in lost]
+    if absent:
         yield (
-            f"the source has no column for {', '.join(lost)}, or does not show it to this user, so a repair would make it NULL: a mapping "
-            "rule of the task adds or renames it, or the source has dropped it. Where it is dropped, put it into drop; else load the "
-            "table again"
+            f"the source has no column for {', '.join(absent)}, or does not show it to this user, so a repair would make it NULL: a "
+            "mapping rule of the task adds or renames it, or the source has dropped it. Where it is dropped, put it into drop; else load "
+            "the table again"
         )
-
-
-def _fed_by(cleaning: Cleaning, sources: Sequence[str]) -> list[str]:
-    """Return the silver columns that are computed from some of these source columns."""
-    names = {name.lower() for name in sources}
-    read = [(one.name, {one.source} if one.source else referenced_columns(one.declared.expr or "")) for one in cleaning.shape.columns]
-    return [name for name, columns in read if names & {column.lower() for column in columns}]
+    if held := [name for name in lost if name not in absent]:
+        yield (
+            f"the newest file of the table has no column for {', '.join(held)}, so a repair would make it NULL, or publish what the task "
+            "removes by now. If a mapping rule removes it, put it into drop; else run the job once the next change is there"
+        )
 
 
 def _of_size(comparison: Comparison, counts: Mapping[str, int]) -> Iterator[str]:
