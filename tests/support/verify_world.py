@@ -76,7 +76,7 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 EVERYTHING, ORDERS, PEOPLE = TABLES
 AT_REST = Options(tries=0)
-REPAIR = Options(tries=1, wait=lambda _: None, repair=True, insert_missing=True)
+REPAIR = Options(tries=1, wait=lambda _: None, repair=True, insert_missing=True, max_repair=1.0)
 UGLY = 'Grüße 🙂 "q" \\ \n\t\x01'
 NOON = dt.datetime(2026, 3, 29, 2, 30, 0, 123456)
 

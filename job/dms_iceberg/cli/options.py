@@ -67,7 +67,7 @@ ConfirmRows = Annotated[
 ]
 
 _WHERE: Final = "the command line"
-_PERCENTAGE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_PERCENTAGE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
 _MOST_SECONDS: Final = 3_153_600_000.0
 """A hundred years. Python cannot wait for 300."""

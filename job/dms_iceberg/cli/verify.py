@@ -29,7 +29,8 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Write change files for the differences; the next run merges them.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --repair: check all, say what would be written, write nothing.")] = False,
     max_repair: Annotated[
-        str, typer.Option(metavar="SHARE", help="The most rows of a table that a repair may write; 10 keys are always allowed.")
+        str,
+        typer.Option(metavar="SHARE", help="The most rows of a table that a repair may write; 10, or half of fewer than 20, are allowed."),
     ] = "1%",
     insert_missing: Annotated[
         bool,

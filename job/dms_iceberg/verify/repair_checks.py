@@ -18,7 +18,7 @@ from dms_iceberg.verify.verdict import shown_counts
 
 _MOST_KEYS = 100_000
 FEWEST_KEYS = 10
-"""So many keys of a table are repaired whatever share of it they are."""
+"""So many keys of a table are repaired whatever share of it they are, but not more than half of it: another table would differ in all."""
 _OWN_PREFIX = "_cdc_"
 
 
@@ -49,7 +49,7 @@ def lost_columns(cleaning: Cleaning, columns: Sequence[SourceColumn]) -> list[st
 
 def allowed_keys(share: float, *rows: int) -> int:
     """Return how many keys may be repaired of a table that has so many ``rows`` on its sides."""
-    return max(FEWEST_KEYS, int(share * max(rows)))
+    return max(int(share * max(rows)), min(FEWEST_KEYS, max(rows) // 2))
 
 
 def check_repair(comparison: Comparison, columns: Sequence[SourceColumn], counts: Mapping[str, int], noted: NotedSource | None) -> None:
