@@ -494,10 +494,10 @@ def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source
     plain(source, "insert into t select n, 'other' from generate_series(10, 40) n")
     state = LocalStore(source.lake.folder / "state")
     assert source.verify().differences == 32
-    assert list(state.list("verified/")) == []
+    assert list(state.list("runs/verified/")) == []
     source.execute("delete from t where id >= 10")
     source.verify()
-    (note,) = state.list("verified/")
+    (note,) = state.list("runs/verified/")
     state.put(note.key, b"{")
     assert "damaged" in str(source.repair().error)
     assert source.silver == WRONG

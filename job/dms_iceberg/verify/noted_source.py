@@ -1,4 +1,4 @@
-"""What the comparisons of a table remember of its source: an object ``verified/<table's UUID>.json`` below ``state_uri``.
+"""What the comparisons of a table remember of its source: an object ``runs/verified/<table's UUID>.json`` below ``state_uri``.
 
 The UUID is that of the Iceberg table, so documents that share a folder do not share notes, and a table that is made again begins afresh.
 """
@@ -18,7 +18,7 @@ from dms_iceberg.verify.facts import NotedSource
 
 def note_key(uuid: str) -> str:
     """Return the key, in the state folder, of what is noted for the table with this UUID."""
-    return f"verified/{uuid}.json"
+    return f"runs/verified/{uuid}.json"
 
 
 def read_note(state: ObjectStore, uuid: str) -> NotedSource | None:
