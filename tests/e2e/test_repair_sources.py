@@ -501,3 +501,5 @@ def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source
     state.put(note.key, b"{")
     assert "damaged" in str(source.repair().error)
     assert source.silver == WRONG
+    compared = source.verify()
+    assert (compared.error, compared.differences, "damaged" in "".join(compared.warnings)) == (None, 1, True)

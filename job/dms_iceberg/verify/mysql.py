@@ -157,6 +157,10 @@ class MySqlReader:
         with translated(self._name), self._source.connection.cursor() as cursor:
             cursor.execute(_SERVER)
             variables = {str(name): str(value) for name, value in cursor.fetchall()}
+            # SHOW cuts values to 1,024 characters (MySQL manual, "SHOW VARIABLES").
+            for name in [name for name in ("gtid_executed", "gtid_binlog_pos") if name in variables]:
+                cursor.execute(f"SELECT @@GLOBAL.{name}")
+                variables[name] = str(cursor.fetchone()[0])
             replicas = _replicas(cursor)
         return Facts(
             engine="mysql" if "server_uuid" in variables else "mariadb",

@@ -93,7 +93,15 @@ def _compare(here: TableContext, source: Source, options: Options, verdict: Tabl
     comparison = Comparison(source, cleaning, options, verdict, reading)
     difference = comparison.run()
     state = open_store(here.context.config.state_uri)
-    noted = _noted(comparison, read_note(state, target.uuid()))
+    try:
+        before = read_note(state, target.uuid())
+    except (SourceError, *FAILURES) as error:
+        # Without the note nothing is repaired; what was compared is said nevertheless.
+        if options.repair:
+            raise
+        verdict.warnings.append(str(error) if isinstance(error, SourceError) else f"{note_key(target.uuid())}: {describe(error)}")
+        return
+    noted = _noted(comparison, before)
     if options.repair:
         write_repair(comparison, difference, noted)
     _note(comparison, state, noted)
