@@ -127,8 +127,9 @@ def _note(comparison: Comparison, state: ObjectStore, noted: NotedSource | None)
     """Note the source for later comparisons, unless it is another one than is noted, follows another server, or is no likely source."""
     facts, verdict, table, uuid = comparison.facts, comparison.verdict, comparison.cleaning.table, comparison.target.uuid()
     likely = allowed_keys(Options().max_repair, verdict.rows_source, verdict.rows_silver)
-    is_other = noted.contradictions(facts) if noted is not None else verdict.differences + verdict.unsettled > likely
-    if facts.is_copy or is_other:
+    # A repair that an operator has allowed was from the right source.
+    is_unlikely = not verdict.repaired and verdict.differences + verdict.unsettled > likely
+    if facts.is_copy or (is_unlikely if noted is None else noted.contradictions(facts)):
         return
     note = (noted or NotedSource.of(facts)).after(facts, comparison.clock if verdict.repaired else "")
     try:
