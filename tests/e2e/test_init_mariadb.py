@@ -15,8 +15,8 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.runs.run import run
 from dms_iceberg.source.address import parse_source
 from dms_iceberg.storage.store import LocalStore
-from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
 from emulator.bronze import current_lsn

@@ -12,8 +12,8 @@ import pytest
 from dms_iceberg.config.model import Bronze, BronzeFormat
 from dms_iceberg.source.address import parse_source
 from dms_iceberg.verify.columns import shown_rows
-from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.repair import _value
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
@@ -95,7 +95,9 @@ def test_a_spelling_that_is_one_key_for_the_server_is_a_surplus_row(lake: Lake, 
     def differing(*, repair: bool) -> tuple[int, ...]:
         source = open_source(parse_source(mariadb.url()), Throttle(None))
         try:
-            (one,) = verify(lake.spark, config, source, options=Options(tries=1, settle=1, repair=repair)).tables.values()
+            (one,) = verify(
+                lake.spark, config, source, options=Options(tries=1, settle=1, repair=repair, insert_missing=True)
+            ).tables.values()
         finally:
             source.close()
         assert one.error is None

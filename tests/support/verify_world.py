@@ -14,8 +14,8 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.source.address import parse_source
-from dms_iceberg.verify.compare import Options
 from dms_iceberg.verify.open_source import open_source
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
 from dms_iceberg.verify.verdict import TableVerdict
@@ -76,7 +76,7 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 EVERYTHING, ORDERS, PEOPLE = TABLES
 AT_REST = Options(tries=0)
-REPAIR = Options(tries=1, wait=lambda _: None, repair=True)
+REPAIR = Options(tries=1, wait=lambda _: None, repair=True, insert_missing=True, max_repair=1.0)
 UGLY = 'Grüße 🙂 "q" \\ \n\t\x01'
 NOON = dt.datetime(2026, 3, 29, 2, 30, 0, 123456)
 

@@ -67,10 +67,24 @@ ConfirmRows = Annotated[
 ]
 
 _WHERE: Final = "the command line"
+_PERCENTAGE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)?")
 _MOST_SECONDS: Final = 3_153_600_000.0
 """A hundred years. Python cannot wait for 300."""
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+
+
+def percentage(text: str) -> float:
+    """Return the share of ``1%`` or ``0.5%``, at most ``100%``, as a number up to 1.
+
+    Raises:
+        typer.BadParameter: the text is no such percentage.
+    """
+    match = _PERCENTAGE.fullmatch(text.strip())
+    share = float(match[1]) / 100 if match else -1.0
+    if not 0 <= share <= 1:
+        raise typer.BadParameter(f"{text!r} is no share; write a percentage such as 1% or 0.5%, at most 100%")
+    return share
 
 
 def seconds(text: str) -> float:

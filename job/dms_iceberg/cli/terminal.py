@@ -1,6 +1,6 @@
 """Results on standard output: tables, drawn by rich, and the sentences below them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ from rich.console import Console
 from dms_iceberg.cli.amounts import ago, counted, lasting
 from dms_iceberg.cli.grid import console, print_grid
 from dms_iceberg.cli.verdicts import maintenance_verdict, status_verdict
-from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict
+from dms_iceberg.verify.verdict import KINDS, TableVerdict, Verdict, shown_counts
 
 if TYPE_CHECKING:
     # Their modules import Spark, which takes longer to import than most commands' checks take.
@@ -24,7 +24,8 @@ def print_verdict(verdict: Verdict) -> None:
     columns = ("table", "rows source", "filtered", "rejected", "rows silver", *KINDS, "unsettled", "equal", "time")
     rows = []
     for one in verdict.tables.values():
-        equal = {True: "yes", False: "NO", None: "error" if one.error else "unsettled" if one.unsettled else "-"}[one.equal]
+        different = "NO" if one.differences else "partly"
+        equal = {True: "yes", False: different, None: "error" if one.error else "unsettled" if one.unsettled else "-"}[one.equal]
         counts = (one.rows_source, one.filtered, one.rejected, one.rows_silver, *(one.differing[kind] for kind in KINDS), one.unsettled)
         rows.append([one.table, *(f"{count:,}" for count in counts), equal, lasting(one.seconds)])
     print_grid(out, columns, rows, unless_zero=("filtered", "rejected", *KINDS, "unsettled"))
@@ -40,16 +41,25 @@ def _print_verdict_of(out: Console, one: TableVerdict) -> None:
         say(f"{example.kind} {example.key}{': ' if example.columns else ''}{', '.join(example.columns)}")
     if one.differences > len(one.examples):
         say(f"and {one.differences - len(one.examples):,} more keys")
-    if one.repaired:
-        say(f"{one.repaired:,} repairing changes written to bronze; the next run merges them")
-    if one.not_compared:
-        say(f"not compared: {', '.join(one.not_compared)}")
+    for line in _repair_and_columns(one):
+        say(line)
     for warning in one.warnings:
         say(f"warning: {warning}")
     if one.skipped is not None:
         say(f"skipped: {one.skipped}")
     if one.error is not None:
         out.print(f"failed: {one.error}", style="red", soft_wrap=True)
+
+
+def _repair_and_columns(one: TableVerdict) -> Iterator[str]:
+    if one.repaired:
+        yield f"{one.repaired:,} repairing changes written to bronze; the next run merges them"
+    elif one.to_repair and not one.error:
+        yield f"a repair would {shown_counts(one.to_repair)}; nothing was written"
+    if one.one_sided:
+        yield f"columns that one side lacks: {', '.join(one.one_sided)}"
+    if one.not_compared:
+        yield f"not compared: {', '.join(one.not_compared)}"
 
 
 def print_maintenance(report: "MaintenanceRun", config: str = "CONFIG") -> None:

@@ -104,6 +104,10 @@ class IcebergTable:
         head = self._java.snapshot(branch or MAIN)
         return head is None or not jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(self._java, head.snapshotId(), snapshot)
 
+    def uuid(self) -> str:
+        """Return the table's UUID: a table that is dropped and made again has another one."""
+        return str(self._java.uuid())
+
     def raw_properties(self) -> dict[str, str]:
         """Return all table properties, read once for each state of the table."""
         state = self.metadata_location()

@@ -4,6 +4,7 @@ Keys become equal where DMS writes different values as one (a bare ``numeric`` r
 ``key`` names too few columns. Only this distinguishes it from an update: a full load has each row once, and an insert finds its key free.
 """
 
+from dms_iceberg.bronze.keys import REPAIR_FOLDER
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Change, Mode
 from dms_iceberg.context import BatchPlan
@@ -12,30 +13,34 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
 from dms_iceberg.merge.present_rows import PRESENT, hides_rows
-from dms_iceberg.merge.suspicion import ARRIVED_AT, ARRIVES, LEFT_AT, N_ARRIVED, commit_sql
-from dms_iceberg.sql.cdc_columns import N_FILTERED, N_GOOD, POSITION
+from dms_iceberg.merge.suspicion import ARRIVES, LEFT_AT, commit_sql
+from dms_iceberg.sql.cdc_columns import FILE, N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql
-from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.quoting import quote, string_literal
 
 _SURPLUS, _EXAMPLE = "_cdc_surplus", "_cdc_example"
 _FRESH, _CAME_AND_WENT = "_cdc_fresh", "_cdc_came_and_went"
 """How many keys got a row that stayed, and how many one that left within the batch again and was the first there: the table had none."""
-_FIRST_ARRIVED_AT = "_cdc_first_arrived_at"
+_FIRST_ARRIVED_AT, _LAST_ARRIVED_AT = "_cdc_first_arrived_at", "_cdc_last_arrived_at"
+# A repair (`verify --repair`) writes the row that the source has for a key, whether silver has one or not.
+_COMES = f"({ARRIVES} AND instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) = 0)"
 # Filtered rows count: of a row in silver and one outside the filter with the same key, the newer one decides whether silver has a row.
 _TWICE = f"{N_GOOD} > 0 AND {N_GOOD} + {N_FILTERED} > 1"
 # Two arrivals at different commit times are two rows: a change that DMS writes again has the same commit time. Rows of which none is usable
 # are in quarantine; those whose key is not usable share the key NULL.
-_AGAIN = f"{POSITION} IS NOT NULL AND {LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {ARRIVED_AT}, false)"
+_AGAIN = f"{POSITION} IS NOT NULL AND {LEFT_AT} IS NULL AND coalesce({_FIRST_ARRIVED_AT} < {_LAST_ARRIVED_AT}, false)"
 
 
 def duplicate_counts(load: int) -> dict[str, str]:
-    """Aggregates over the changes of a key, for `duplicate_figures`: when a row first arrived, and whether the first change brings one.
+    """Aggregates over the changes of a key, for `duplicate_figures`: when rows arrived, and whether the first change brings one.
 
     Args:
         load: number of the load.
     """
+    at = f"CASE WHEN {_COMES} THEN {commit_sql(load)} END"
     return {
-        _FIRST_ARRIVED_AT: f"min(CASE WHEN {ARRIVES} THEN {commit_sql(load)} END)",
+        _FIRST_ARRIVED_AT: f"min({at})",
+        _LAST_ARRIVED_AT: f"max({at})",
         BEGINS: f"coalesce(min_by({ARRIVES}, {POSITION}), false)",
     }
 
@@ -61,7 +66,7 @@ def _arrives(planned: BatchPlan, change: Change) -> str:
     if change.orders_by_file and planned.loads:
         # The close time of a file does not tell whether its changes are from before the load.
         return "false"
-    return f"{N_ARRIVED} > 0 AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {loaded_until_sql(planned)}"
+    return f"{_LAST_ARRIVED_AT} IS NOT NULL AND {LEFT_AT} IS NULL AND {POSITION} IS NOT NULL AND {loaded_until_sql(planned)}"
 
 
 def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, ...]:

@@ -10,11 +10,22 @@ import pymysql
 from dms_iceberg.source.address import Address, SslMode
 from dms_iceberg.source.errors import SourceError, cannot_connect
 
+# A limit would leave rows out without a word.
+_VALUES: Final = {"time_zone": "+00:00", "sql_mode": "", "sql_select_limit": str(2**64 - 1)}
+SESSION_VALUES: Final = {
+    **_VALUES,
+    # The isolation level has two names.
+    **dict.fromkeys(("transaction_isolation", "tx_isolation"), "REPEATABLE-READ"),
+    # MariaDB shows rows of system-versioned tables as they were at a time of the session's.
+    "system_versioning_asof": "DEFAULT",
+}
+"""What variables of a session, in so far as the server has them, hold after `READING_SESSION`: texts and rows depend on them."""
 READING_SESSION: Final = (
-    "SET SESSION time_zone = '+00:00'",
+    f"SET SESSION time_zone = '{_VALUES['time_zone']}'",
     # Between two fetches the reader works; with the server's default of a minute the connection would end.
     "SET SESSION net_write_timeout = 86400",
-    "SET SESSION sql_mode = ''",
+    f"SET SESSION sql_mode = '{_VALUES['sql_mode']}'",
+    f"SET SESSION sql_select_limit = {_VALUES['sql_select_limit']}",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
 )
 """Statements of a session that reads tables as texts in one snapshot."""

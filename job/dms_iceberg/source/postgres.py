@@ -11,6 +11,8 @@ from dms_iceberg.source.address import Address, SslMode
 from dms_iceberg.source.errors import KeyDoesNotFitError, SourceError, cannot_connect
 
 _DATA_EXCEPTIONS = ("22", "23")
+Refusal = pg8000.exceptions.DatabaseError
+"""The driver's error of a statement that the server refuses; the connection goes on."""
 
 
 def connect(address: Address, purpose: str, session: Sequence[str] = ()) -> Any:

@@ -2,7 +2,9 @@
 
 from dms_iceberg.sql.quoting import quote
 
-_NESTED_OPTIONS = "map('timestampFormat', 'yyyy-MM-dd HH:mm:ss.SSSSSS', 'ignoreNullFields', 'false')"
+# By default, wall clocks would have milliseconds.
+_TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+_NESTED_OPTIONS = f"map('timestampFormat', '{_TIME}', 'timestampNTZFormat', '{_TIME}', 'ignoreNullFields', 'false')"
 
 
 def value_text(name: str, type_: str) -> str:

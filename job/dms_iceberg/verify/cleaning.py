@@ -3,7 +3,7 @@
 So there is no second implementation of casts, expressions, masks, filters and rules that could repeat a mistake or differ without one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
@@ -23,6 +23,7 @@ from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.held_columns import without_held
 from dms_iceberg.silver.recorded_declarations import guarded
 from dms_iceberg.silver.schema_diff import AddColumn
+from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.source.errors import SourceError
@@ -55,7 +56,9 @@ class Cleaning(TableContext):
         shape: the silver table's columns and types.
         compared: names of the compared silver columns, without those of the key.
         lookup: the source columns that the silver key columns copy; None if a key in silver does not determine the source's key.
-        not_compared: names of columns that only one side has, with the reason.
+        not_compared: names of columns that both sides have and that cannot be compared, with the reason.
+        one_sided: names of columns that only one side has, with the side.
+        in_files: the source columns that merged files have had, in lower case; those that silver needs where the table does not know.
     """
 
     columns: tuple[SourceColumn, ...]
@@ -64,6 +67,8 @@ class Cleaning(TableContext):
     compared: tuple[str, ...]
     lookup: tuple[SourceColumn, ...] | None
     not_compared: tuple[str, ...]
+    one_sided: tuple[str, ...]
+    in_files: frozenset[str]
 
     @property
     def expressions(self) -> list[str]:
@@ -110,8 +115,13 @@ def _group(context: RunContext, columns: Sequence[SourceColumn], frame: DataFram
     return ReadGroup(SchemaGroup(False, _SEGMENT, typed, (), None), frame, SourceColumns(typed, None, None, None, {}))
 
 
-def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...]) -> Cleaning:
+def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...], without: Collection[str] = ()) -> Cleaning:
     """Determine how rows of the source compare with the silver table as it is now.
+
+    Args:
+        here: the table.
+        columns: the columns that the source has.
+        without: columns, of the source or of silver, in lower case, that are left out of the comparison.
 
     Raises:
         TargetError: the silver table does not exist, or this package did not create it.
@@ -122,8 +132,13 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...]) -> Clea
     existing = silver_types(here.target, table)
     if existing is None:
         raise TargetError(f"{table.target}: does not exist, so there is nothing to compare {table.source} with. Run the job first.")
-    unknown = {column.name.lower(): column.unknown for column in columns if column.unknown is not None}
-    all_columns, columns = columns, tuple(column for column in columns if column.unknown is None)
+    _refuse_twins(table, columns)
+    seen = Seen.from_properties(here.target.properties())
+    written = seen.names if seen.whole else seen.names | {name.lower() for name in existing}
+    # Whether files have a column that the source computes depends on the way in which DMS reads the changes.
+    all_columns = tuple(column for column in columns if not column.generated or column.name.lower() in written)
+    unknown = {column.name.lower(): column.unknown for column in all_columns if column.unknown is not None}
+    columns = tuple(column for column in all_columns if column.unknown is None)
     names = {column.name.lower() for column in columns}
     _refuse_unknown(table, unknown)
     lacking = [key for key in table.key if key.lower() not in names]
@@ -141,13 +156,15 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...]) -> Clea
     added = {operation.name for operation in evolution.plan.operations if isinstance(operation, AddColumn)}
     widened = {operation.name for operation in evolution.plan.operations} - added
     shape = _as_it_is(evolution.shape, existing, added, frozenset(widened))
-    present = [column for column in shape.columns if _at_source(column, names) and not column.family]
-    not_compared = [f"{name} (not in silver yet)" for name in sorted(added)] + [f"{name} (held back)" for name in sorted(memory.held)]
-    not_compared += [
-        f"{column.name} ({_why_not(column, unknown)})"
-        for column in shape.columns
-        if column not in present and not column.name.startswith(_OWN_PREFIX)
-    ]
+    # A column that the configuration leaves out is NULL from then on; older rows keep their values.
+    live = [column for column in shape.columns if not column.retired and not column.name.startswith(_OWN_PREFIX)]
+    present = [column for column in live if is_computable(column, names) and not column.family]
+    absent = [column for column in live if column not in present]
+    _refuse_absent(table, names | {column.name.lower() for column in live if column in present or column.family})
+    reasons = {column.name: _why_not(column, unknown) for column in absent}
+    one_sided = [f"{name} (at the source, not in silver)" for name in sorted(added) if name.lower() not in without]
+    one_sided += [f"{name} (in silver, not at the source)" for name, why in reasons.items() if why is None and name.lower() not in without]
+    one_sided += [f"{name} (at the source, held back from silver)" for name in sorted(memory.held) if name.lower() not in without]
     read = _columns_read(table, shape, columns)
     return Cleaning(
         context,
@@ -156,16 +173,38 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...]) -> Clea
         read,
         all_columns,
         shape,
-        tuple(column.name for column in present if not column.is_key and not column.name.startswith(_OWN_PREFIX)),
+        tuple(column.name for column in present if not column.is_key and column.name.lower() not in without),
         _lookup(shape, read),
-        tuple(not_compared),
+        tuple(f"{name} ({why})" for name, why in reasons.items() if why is not None),
+        tuple(one_sided),
+        seen.names if seen.whole else seen.names | {column.name.lower() for column in read},
     )
 
 
-def _why_not(column: SilverColumn, unknown: Mapping[str, str | None]) -> str:
-    if column.family:
-        return "of one type among several"
-    return unknown.get((column.source or "").lower()) or "not at the source"
+def _why_not(column: SilverColumn, unknown: Mapping[str, str | None]) -> str | None:
+    """Return why a column that both sides have cannot be compared, None for one that the source does not have."""
+    return "of one type among several" if column.family else unknown.get((column.source or "").lower())
+
+
+def _refuse_twins(table: Table, columns: Sequence[SourceColumn]) -> None:
+    spelled: dict[str, str] = {}
+    for column in columns:
+        if (other := spelled.setdefault(column.name.lower(), column.name)) != column.name:
+            raise SourceError(
+                f"{table.source}: the source has the columns {other!r} and {column.name!r}, which differ in case only, so which of them "
+                "silver has is not certain. The table cannot be compared."
+            )
+
+
+def _refuse_absent(table: Table, names: set[str]) -> None:
+    """Refuse conditions that would be judged without a value; ``names``, in lower case, are those of columns that have values."""
+    absent = sorted(name for name in condition_columns(table) if name.lower() not in names and not name.lower().startswith(_OWN_PREFIX))
+    if absent:
+        raise SourceError(
+            f"{table.source}: the filter or a rule reads the column {absent[0]!r}, which the source does not have, or does not show to "
+            "this user: a mapping rule of the task makes it, or the source has dropped it. So nobody can tell which rows belong into "
+            "silver. The table cannot be compared."
+        )
 
 
 def _refuse_unknown(table: Table, unknown: Mapping[str, str | None]) -> None:
@@ -185,7 +224,8 @@ def _as_it_is(shape: Shape, existing: Mapping[str, str], added: set[str], widene
     return Shape(columns, types, shape.exact | widened, texts=shape.texts, salts=shape.salts)
 
 
-def _at_source(column: SilverColumn, names: set[str]) -> bool:
+def is_computable(column: SilverColumn, names: Collection[str]) -> bool:
+    """Whether a silver column can be computed from source columns with these names, in lower case."""
     if column.source is not None:
         return column.source.lower() in names
     return all(name.lower() in names for name in referenced_columns(column.declared.expr or ""))

@@ -53,6 +53,7 @@ class SourceColumn:
         shown: turns the source's text into that of a change file, None if they are equal; ``shown_in_text`` is the same for CSV and JSON.
         exact: whether a value of a change file determines the source's value, except for ``ends`` (texts as Spark shows them).
         unknown: why it is unknown what DMS writes for the column, which is then not compared; None for other columns.
+        generated: the source computes it, so whether DMS writes it depends on the way it reads changes.
     """
 
     name: str
@@ -64,6 +65,7 @@ class SourceColumn:
     exact: bool = True
     ends: tuple[str, ...] = ()
     unknown: str | None = None
+    generated: bool = False
 
     @classmethod
     def of(cls, name: str, sql: str, mapped: Mapped, lookup_type: str = "", in_text: Mapped | None = None) -> "SourceColumn":

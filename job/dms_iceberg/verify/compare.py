@@ -1,6 +1,5 @@
 """Compare one table: read every row once, in bounded memory; then check differing keys again until they agree or no tries are left."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 
@@ -15,6 +14,7 @@ from dms_iceberg.source.errors import KeyDoesNotFitError
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.verify import explain
 from dms_iceberg.verify.cleaning import FILTERED_SQL, REJECTED_SQL, Cleaning, lookup_text
+from dms_iceberg.verify.facts import Facts
 from dms_iceberg.verify.fingerprint import (
     DIFFERS,
     FINGERPRINT,
@@ -30,6 +30,7 @@ from dms_iceberg.verify.fingerprint import (
     rejected,
     state,
 )
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.reading_progress import Reading
 from dms_iceberg.verify.small_tables import interpreted
 from dms_iceberg.verify.source import Reader, Source, chunks
@@ -49,28 +50,6 @@ _MOST_PARTS = 32
 _AT_SOURCE = "_cdc_at_source"
 
 
-@attrs.frozen(kw_only=True)
-class Options:
-    """Options of a comparison.
-
-    Attributes:
-        tries: how often differing keys are checked again.
-        settle: seconds to wait before each of these checks.
-        chunk_rows: maximum number of source rows in memory at once; ``chunk_characters`` is their maximum size.
-        small_rows: a table of at most this many rows is compared by one task; ``small_characters`` is its maximum size.
-        repair: whether to write change files for the differences that remain.
-    """
-
-    tries: int = 5
-    settle: float = 30.0
-    chunk_rows: int = 100_000
-    chunk_characters: int = 64 << 20
-    small_rows: int = 5_000
-    small_characters: int = 4 << 20
-    repair: bool = False
-    wait: Callable[[float], None] = time.sleep
-
-
 @attrs.frozen(eq=False)
 class Difference:
     """Keys that differ: silver key columns, the state of both sides, and whether neither side has changed since they were found."""
@@ -84,7 +63,10 @@ class Comparison:
 
     Attributes:
         clock: source time just before the first snapshot, 20 digits: a difference that remains has not changed since then.
+        facts: what the first snapshot has shown beside its rows.
     """
+
+    facts: Facts
 
     def __init__(self, source: Source, cleaning: Cleaning, options: Options, verdict: TableVerdict, reading: Reading) -> None:
         self.source, self.cleaning, self.target, self.options, self.verdict = source, cleaning, cleaning.target, options, verdict
@@ -100,7 +82,7 @@ class Comparison:
     def run(self) -> Difference:
         """Fill the verdict; return the keys that remain different."""
         with self.snapshot() as reader:
-            self.clock = reader.clock
+            self.clock, self.facts = reader.clock, reader.facts()
             found = self._fingerprints(reader.rows())
         current = self._pairs(found, self._differing_ranges(found))
         self.verdict.rechecked = current.count

@@ -1,31 +1,58 @@
 """PostgreSQL as a source whose rows are compared."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
+
+import attrs
 
 from dms_iceberg.dms.postgres import Choices, built_in
 from dms_iceberg.dms.type_mapping import Mapped
 from dms_iceberg.dms.types import DmsType, Kind
 from dms_iceberg.source.address import Address
-from dms_iceberg.source.postgres import close, columns_sql, connect, roll_back, translated
+from dms_iceberg.source.errors import SourceError
+from dms_iceberg.source.postgres import Refusal, close, columns_sql, connect, roll_back, translated
 from dms_iceberg.source.quoting import quote_postgres as quote
 from dms_iceberg.verify.columns import SourceColumn
+from dms_iceberg.verify.facts import Facts, postgres_doubts
 from dms_iceberg.verify.source import Throttle, no_such_table
 
-# Make texts of values what the columns' SQL expects, whatever the settings of the server and the role are.
-_SESSION = (
-    "SET timezone = 'UTC'",
-    "SET datestyle = 'ISO'",
-    "SET intervalstyle = 'postgres'",
-    "SET bytea_output = 'hex'",
-    "SET extra_float_digits = 1",
-    "SET statement_timeout = 0",
-    "SET idle_in_transaction_session_timeout = 0",
+# Settings of the transaction, as a pooler may give each transaction another session. They make texts of values what the columns' SQL
+# expects, whatever the settings of the server and the role are; let no object of a user's take the name of a built-in one; and let the
+# server refuse to hide rows.
+_SETTINGS = {
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "search_path": "pg_catalog",
+    "row_security": "off",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+}
+_BEGIN = "; ".join(
+    ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *(f"SET LOCAL {name} = '{value}'" for name, value in _SETTINGS.items())]
 )
 _TABLE = """
-    SELECT c.oid::int8, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = :schema AND c.relname = :name AND c.relkind IN ('r', 'p')
+    SELECT c.oid::int8, c.relkind::text, row_security_active(c.oid)
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name
 """
+_KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table", "S": "a sequence", "i": "an index", "c": "a composite type"}
+_CLOCK = "to_char({} AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')"
+_SERVER = (
+    "SELECT pg_is_in_recovery(), oid::text, current_setting('track_commit_timestamp') FROM pg_database WHERE datname = current_database()"
+)
+_SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"
+# What was written to disk, as a crash may lose the rest. The name of a file of the log begins with the timeline.
+_LOG_END = """
+    SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::text, left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)
+"""
+_REPLAYED = f"SELECT {_CLOCK.format('pg_last_xact_replay_timestamp()')}"
+_COMMITTED = f"SELECT {_CLOCK.format('timestamp')} FROM pg_last_committed_xact()"
+_SUBSCRIBED = "SELECT count(*) FROM pg_subscription_rel WHERE srrelid = {oid}"
+_CHILDREN = "SELECT count(*) FROM pg_inherits JOIN pg_class c ON c.oid = inhparent WHERE c.oid = {oid} AND c.relkind = 'r'"
+_FOREIGN_PARTS = "SELECT count(*) FROM pg_partition_tree({oid}) t JOIN pg_class c ON c.oid = t.relid WHERE c.relkind = 'f'"
 _COLUMNS = columns_sql("attrelid = :oid")
 # Types whose cast to text gives the same as their output function. That of char(n) drops the padding, as DMS does.
 _CAST = frozenset(
@@ -89,19 +116,49 @@ class PostgresSource:
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
         self.throttle = throttle
-        self.connection = connect(address, "verify", _SESSION)
+        self.connection = connect(address, "verify")
+
+    @contextmanager
+    def transaction(self, what: str) -> Iterator[None]:
+        """Run a read-only transaction with the settings of a comparison; ``what`` is named in errors."""
+        try:
+            with translated(what):
+                self.connection.execute_simple(_BEGIN)
+                yield
+        finally:
+            roll_back(self.connection)
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of an ordinary or partitioned table."""
-        with translated(f"{schema}.{table}"):
-            found = self.connection.run(_TABLE, schema=schema, name=table)
-            if not found:
-                raise no_such_table(f"{schema}.{table}", "USAGE on the schema and SELECT on the table")
-            rows = self.connection.run(_COLUMNS, oid=found[0][0])
-        # Logical replication omits generated columns.
+        with self.transaction(f"{schema}.{table}"):
+            oid, _ = self.relation(schema, table)
+            rows = self.connection.run(_COLUMNS, oid=oid)
         return tuple(
-            map_column(name, type_, modifier, shown) for _, name, _, generated, type_, modifier, shown, *_ in rows if not generated
+            attrs.evolve(map_column(name, type_, modifier, shown), generated=bool(generated))
+            for _, name, _, generated, type_, modifier, shown, *_ in rows
         )
+
+    def relation(self, schema: str, table: str) -> tuple[int, str]:
+        """Return oid and kind (``r`` or ``p``) of a table, within a transaction.
+
+        Raises:
+            SourceError: there is no such table, it is another relation, or row level security hides rows of it.
+        """
+        found = self.connection.run(_TABLE, schema=schema, name=table)
+        if not found:
+            raise no_such_table(f"{schema}.{table}", "USAGE on the schema and SELECT on the table")
+        oid, kind, hides_rows = found[0]
+        if kind not in ("r", "p"):
+            raise SourceError(
+                f"{schema}.{table}: is {_KINDS.get(kind, 'no table')} at the source (relkind {kind}), not the table whose changes DMS "
+                "captures. Name in --source the database that has the table itself."
+            )
+        if hides_rows:
+            raise SourceError(
+                f"{schema}.{table}: row level security hides rows of it from this user (row_security_active), so it cannot be compared. "
+                "Read it as a user with BYPASSRLS, or as its owner where the security is not forced."
+            )
+        return oid, kind
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> "PostgresReader":
         """Return a reader of the table, in its own snapshot."""
@@ -116,15 +173,23 @@ class PostgresReader:
     """A table in a REPEATABLE READ READ ONLY transaction, read through a server-side cursor."""
 
     def __init__(self, source: PostgresSource, schema: str, table: str, expressions: Sequence[str]) -> None:
-        self._source, self._name = source, f"{schema}.{table}"
-        self._table = f"{quote(schema)}.{quote(table)}"
+        self._source, self._schema, self._relation, self._name = source, schema, table, f"{schema}.{table}"
+        self._table, self._oid = "", 0
         self._row = row_sql(expressions)
         self.clock = ""
 
     def __enter__(self) -> Self:
-        with translated(self._name):
-            self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            ((self.clock,),) = self._run("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYYMMDDHH24MISSUS')")
+        try:
+            with translated(self._name):
+                self._run(_BEGIN)
+                # When the transaction began, which is before its snapshot.
+                ((self.clock,),) = self._run(f"SELECT {_CLOCK.format('now()')}")
+                self._oid, kind = self._source.relation(self._schema, self._relation)
+        except BaseException:
+            roll_back(self._source.connection)
+            raise
+        # DMS captures the rows of tables that inherit from this one as theirs; a partitioned table has no rows of its own.
+        self._table = f"{'ONLY ' if kind == 'r' else ''}{quote(self._schema)}.{quote(self._relation)}"
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -135,6 +200,34 @@ class PostgresReader:
         # Without parameters, a colon in a name must not be taken for a placeholder.
         found = connection.run(statement, **parameters) if parameters else connection.execute_simple(statement).rows
         return list(found or [])
+
+    def facts(self) -> Facts:
+        """Return what the server shows of itself, the database and the table."""
+        with translated(self._name):
+            ((standby, database, tracked),) = self._run(_SERVER)
+            system = self._tried(_SYSTEM)
+            end, timeline = self._tried(_LOG_END) or ("", "") if not standby else ("", "")
+            committed = self._tried(_REPLAYED if standby else _COMMITTED) if standby or tracked == "on" else None
+            counts = [self._tried(query.format(oid=self._oid)) for query in (_SUBSCRIBED, _CHILDREN, _FOREIGN_PARTS)]
+        subscribed, has_children, foreign_parts = (bool(count and count[0]) for count in counts)
+        return Facts(
+            engine="postgresql",
+            identity={"system identifier": system[0] if system else "", "timeline": timeline, "database oid": database},
+            position={"WAL position": int(end)} if end else None,
+            committed=(committed or ("",))[0] or "",
+            is_copy=standby or subscribed,
+            doubts=postgres_doubts(standby=standby, subscribed=subscribed, has_children=has_children, foreign_parts=foreign_parts),
+        )
+
+    def _tried(self, statement: str) -> Sequence[Any] | None:
+        """Return the only row of a statement; None where the server refuses it, or has no such function."""
+        self._run("SAVEPOINT tried")
+        try:
+            (row,) = self._run(statement)
+        except Refusal:
+            self._run("ROLLBACK TO SAVEPOINT tried")
+            return None
+        return list(row)
 
     def rows(self) -> Iterator[str]:
         """Yield every row, in the order that is cheapest for the server."""

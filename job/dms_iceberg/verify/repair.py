@@ -17,25 +17,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
 
-from dms_iceberg.bronze.keys import BronzeFile, repair_key, shown_time, table_prefix
-from dms_iceberg.bronze.listing import list_files
+from dms_iceberg.bronze.keys import repair_key, table_prefix
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
-from dms_iceberg.errors import ConfigError, TargetError
-from dms_iceberg.loads.epochs import branch_state
+from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
-from dms_iceberg.progress.progress import Progress
 from dms_iceberg.sql.cdc_columns import ROW_ID
-from dms_iceberg.sql.quoting import quote
+from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import decimal_of
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
-from dms_iceberg.verify.compare import Comparison, Difference, Options
-from dms_iceberg.verify.fingerprint import COLLIDED
+from dms_iceberg.verify.compare import Comparison, Difference
+from dms_iceberg.verify.facts import NotedSource
+from dms_iceberg.verify.fingerprint import KIND
+from dms_iceberg.verify.options import Options
+from dms_iceberg.verify.repair_checks import check_repair, clock_doubt, doubts, end_doubt, refuse, repaired_columns
+from dms_iceberg.verify.verdict import shown_counts
 
 _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_FILE = 1_000
-_MOST_KEYS = 100_000
 _LEAST_SETTLE = 1.0
 _NO_PLACE = (
     "bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes, and could win over a newer one. "
@@ -63,93 +63,62 @@ def refuse_repair(config: Config, options: Options) -> None:
         raise ConfigError(problems, "usage")
 
 
-def write_repair(comparison: Comparison, difference: Difference) -> int:
-    """Write change files for keys that remain different; return the number of changes in them.
+def write_repair(comparison: Comparison, difference: Difference, noted: NotedSource | None) -> None:
+    """Write change files for keys that remain different; the verdict gets what is to be written, then the number of written changes.
+
+    Args:
+        comparison: the finished comparison.
+        difference: what it has found.
+        noted: what earlier comparisons have noted of the source.
 
     Raises:
-        TargetError: there are too many keys, they do not determine the source's keys, a column is unknown, or silver's state forbids it.
+        TargetError: something speaks against the repair (`repair_checks`).
         SourceError: the source cannot be read.
     """
-    cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
+    cleaning, verdict, options = comparison.cleaning, comparison.verdict, comparison.options
+    context, table = cleaning.context, cleaning.table
+    left_out = {"collided": True, "missing": not options.insert_missing}
+    if left_out["missing"] and verdict.differing["missing"]:
+        verdict.warnings.append(
+            f"{verdict.differing['missing']:,} rows that silver lacks are left out of the repair: a selection filter of the task may keep "
+            "them out on purpose. If it has none, or the document's filter repeats it, add --insert-missing"
+        )
+    counts = {kind: n for kind, n in verdict.differing.items() if n and not left_out.get(kind)}
+    kinds = ", ".join(string_literal(kind) for kind, is_left in left_out.items() if is_left)
     # No change can repair a key that stands for several rows of the source.
-    mendable = difference.rows.where(f"NOT {COLLIDED}")
-    count = difference.count - comparison.verdict.differing["collided"]
+    mendable = difference.rows.where(f"{KIND} NOT IN ({kinds})")
     wanted = mendable.select(*(quote(name) for name in cleaning.shape.key))
     # If silver and source are equal by now, a repair resolves such rows of the quarantine.
     unclear = ambiguous_keys(context, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
     if unclear is not None:
         wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
-    if count == 0 and unclear is None:
-        return 0
-    _refuse_state(comparison, count)
+    if not counts and unclear is None:
+        return
+    columns = repaired_columns(cleaning)
+    check_repair(comparison, columns, counts, noted)
     keys = comparison.key_texts(wanted)
-    _refuse_ends(comparison, keys)
+    refuse(comparison, end_doubt(comparison, keys))
+    verdict.to_repair = counts
+    _LOG.info("repair_planned", table=table.source, keys=len(keys), **counts)
+    options.say(f"{table.source}: the repair will {shown_counts(counts) or f'write {len(keys):,} keys of the quarantine'}")
+    if not options.dry_run:
+        _write(comparison, columns, keys, noted)
+
+
+def _write(comparison: Comparison, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]], noted: NotedSource | None) -> None:
+    cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
     bronze = context.config.bronze
-    shown = shown_rows(cleaning.all_columns, bronze)
-    written = 0
+    shown = shown_rows(columns, bronze)
     for start in range(0, len(keys), _KEYS_IN_FILE):
-        with comparison.snapshot([column.sql for column in cleaning.all_columns]) as reader:
+        with comparison.snapshot([column.sql for column in columns]) as reader:
+            # Each file is from a connection or transaction of its own, which may have come to another server.
+            refuse(comparison, [*doubts(comparison, reader.facts(), noted), *clock_doubt(comparison, reader.clock)])
             found = [shown(row) for row in comparison.rows_of(reader, keys[start : start + _KEYS_IN_FILE])]
-        _refuse_clock(comparison, reader.clock)
-        rows = changes(cleaning.all_columns, cleaning.lookup or (), keys[start : start + _KEYS_IN_FILE], found)
+        rows = changes(columns, cleaning.lookup or (), keys[start : start + _KEYS_IN_FILE], found)
         key = repair_key(table_prefix(table.schema_name, table.table_name), reader.clock)
-        context.store.put(key, encode(cleaning.all_columns, bronze.change, rows, comparison.clock))
-        written += len(rows)
+        context.store.put(key, encode(columns, bronze.change, rows, comparison.clock))
+        comparison.verdict.repaired += len(rows)
         _LOG.info("repair_written", table=table.source, file=key, rows=len(rows))
-    return written
-
-
-def _refuse_state(comparison: Comparison, count: int) -> None:
-    cleaning = comparison.cleaning
-    context, table = cleaning.context, cleaning.table
-    if cleaning.lookup is None:
-        raise TargetError(
-            f"{table.source}: cannot be repaired, because its key in silver is masked, trimmed, cast or made by an expression, so that a "
-            "surplus row does not tell which key was deleted at the source. Load the table again."
-        )
-    unknown = [column.name for column in cleaning.all_columns if column.unknown is not None]
-    if unknown:
-        raise TargetError(
-            f"{table.source}: cannot be repaired, because nobody can say what DMS writes of the column {unknown[0]!r}, and a repair writes "
-            "whole rows. Load the table again."
-        )
-    if count > _MOST_KEYS:
-        raise TargetError(f"{table.source}: {count:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again.")
-    found = branch_state(cleaning)
-    if found.branch is not None:
-        raise TargetError(f"{table.source}: is being loaded again. Repair it, if it is still needed, once the new load is its content.")
-    progress = found.progress
-    prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list_files(context.store, prefix, progress.since, context.config.bronze.format, progress.to_come(context.look_back()))
-    unmerged = sum(not (progress.has_merged(file) if file.is_cdc else _is_loaded(file, progress)) for file in listing)
-    if unmerged:
-        raise TargetError(f"{table.source}: bronze has {unmerged:,} files that are not merged yet. Run the job first, then verify again.")
-
-
-def _refuse_ends(comparison: Comparison, keys: Sequence[Sequence[str]]) -> None:
-    lookup = comparison.cleaning.lookup or ()
-    for column, texts in zip(lookup, zip(*keys, strict=True), strict=False):
-        if any(text in column.ends for text in texts):
-            raise TargetError(
-                f"{comparison.cleaning.table.source}: cannot be repaired, because differing keys hold the first or last time of the "
-                f"calendar in {column.name!r}, which stands for everything beyond it as well. Load the table again."
-            )
-
-
-def _is_loaded(file: BronzeFile, progress: Progress) -> bool:
-    # After a reload in place, an older file is left over from the previous load.
-    return file.modified < progress.reloaded_at or progress.loads.has(file)
-
-
-def _refuse_clock(comparison: Comparison, now: str) -> None:
-    table = comparison.cleaning.table
-    newest = comparison.target.progress().committed
-    if newest > now[: len(newest)]:
-        raise TargetError(
-            f"{table.source}: silver holds a change committed at {shown_time(newest)}, but the source's clock shows "
-            f"{shown_time(now[: len(newest)])}: it went back. A repair written now would be older than that change; repair "
-            "when the clock has passed it, or load the table again."
-        )
 
 
 def changes(

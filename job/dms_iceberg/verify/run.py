@@ -12,12 +12,18 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.source.errors import SourceError
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
+from dms_iceberg.storage.store import ObjectStore, join
 from dms_iceberg.verify.cleaning import plan_cleaning
-from dms_iceberg.verify.compare import Comparison, Options
+from dms_iceberg.verify.compare import Comparison
+from dms_iceberg.verify.facts import NotedSource
+from dms_iceberg.verify.noted_source import note_key, read_note, write_note
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.reading_progress import Listener, Reading
 from dms_iceberg.verify.repair import refuse_repair, write_repair
+from dms_iceberg.verify.repair_checks import allowed_keys
 from dms_iceberg.verify.source import Source
 from dms_iceberg.verify.verdict import TableVerdict, Verdict
 
@@ -82,9 +88,54 @@ def _compare(here: TableContext, source: Source, options: Options, verdict: Tabl
         return
     if target.exists():
         target.refresh()
-    cleaning = plan_cleaning(here, source.columns(table.schema_name, table.table_name))
-    verdict.not_compared = list(cleaning.not_compared)
+    cleaning = plan_cleaning(here, source.columns(table.schema_name, table.table_name), options.without)
+    verdict.not_compared, verdict.one_sided = list(cleaning.not_compared), list(cleaning.one_sided)
     comparison = Comparison(source, cleaning, options, verdict, reading)
     difference = comparison.run()
+    state = open_store(here.context.config.state_uri)
+    try:
+        before = read_note(state, target.uuid())
+    except (SourceError, *FAILURES) as error:
+        # Without the note nothing is repaired; what was compared is said nevertheless.
+        if options.repair:
+            raise
+        verdict.warnings.append(str(error) if isinstance(error, SourceError) else f"{note_key(target.uuid())}: {describe(error)}")
+        return
+    noted = _noted(comparison, before)
     if options.repair:
-        verdict.repaired = write_repair(comparison, difference)
+        write_repair(comparison, difference, noted)
+    _note(comparison, state, noted)
+
+
+def _noted(comparison: Comparison, noted: NotedSource | None) -> NotedSource | None:
+    """Return what is noted of the source, by the operator's word if it is another one now; say in the verdict if it is."""
+    verdict, facts, accepted = comparison.verdict, comparison.facts, comparison.options.accept_source
+    verdict.source = facts.token
+    if accepted and accepted != facts.token:
+        raise SourceError(f"{verdict.table}: --accept-source {accepted}, but the source is {facts.token}. Look which server answers.")
+    if accepted:
+        return NotedSource.of(facts)
+    if noted is not None and not facts.is_copy:
+        verdict.warnings += [
+            f"the source: {text}. A repair is refused; if it is the right one: --accept-source {facts.token}"
+            for text in noted.contradictions(facts)
+        ]
+    return noted
+
+
+def _note(comparison: Comparison, state: ObjectStore, noted: NotedSource | None) -> None:
+    """Note the source for later comparisons, unless it is another one than is noted, follows another server, or is no likely source."""
+    facts, verdict, table, uuid = comparison.facts, comparison.verdict, comparison.cleaning.table, comparison.target.uuid()
+    likely = allowed_keys(Options().max_repair, verdict.rows_source, verdict.rows_silver)
+    # A repair that an operator has allowed was from the right source.
+    is_unlikely = not verdict.repaired and verdict.differences + verdict.unsettled > likely
+    if facts.is_copy or (is_unlikely if noted is None else noted.contradictions(facts)):
+        return
+    note = (noted or NotedSource.of(facts)).after(facts, comparison.clock if verdict.repaired else "")
+    try:
+        write_note(state, uuid, table, note)
+    except FAILURES as error:
+        verdict.warnings.append(
+            f"{join(state.root, note_key(uuid))} could not be written ({describe(error)}), so a later comparison cannot tell whether its "
+            "source is this one"
+        )

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from dms_iceberg.source.errors import SourceError
 from dms_iceberg.verify.columns import SourceColumn
+from dms_iceberg.verify.facts import Facts
 
 
 def no_such_table(table: str, rights: str) -> SourceError:
@@ -33,6 +34,10 @@ class Reader(Protocol):
         """Yield the rows whose ``columns`` have one of ``keys`` (texts as `SourceColumn.sql` writes them)."""
         ...
 
+    def facts(self) -> Facts:
+        """Return what the snapshot shows of the server, the database and the table."""
+        ...
+
     def __enter__(self) -> "Reader":
         """Begin the snapshot."""
         ...
@@ -46,7 +51,7 @@ class Source(Protocol):
     """A connection to the source; only one table uses it at a time."""
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
-        """Return the columns of a table, in its order; raise `SourceError` if there is no such table."""
+        """Return the columns of a table, in its order; raise `SourceError` if there is no such table, or it is not what DMS captures."""
         ...
 
     def snapshot(self, schema: str, table: str, expressions: Sequence[str]) -> Reader:

@@ -1,10 +1,17 @@
 """What a comparison reports. Plain data that turns into JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 KINDS = ("missing", "surplus", "collided", "different")
+_REPAIRS = {"missing": "insert", "surplus": "delete", "different": "replace"}
+
+
+def shown_counts(by_kind: Mapping[str, int]) -> str:
+    """Return what a repair does to silver, by the number of keys of each kind: ``insert 2 rows, delete 1 row``."""
+    return ", ".join(f"{verb} {by_kind[kind]:,} row{'s' * (by_kind[kind] != 1)}" for kind, verb in _REPAIRS.items() if by_kind.get(kind))
 
 
 @attrs.frozen(kw_only=True)
@@ -35,7 +42,10 @@ class TableVerdict:
         differing: number of keys by kind; *collided* are keys of silver that several rows of the source have.
         differing_columns: by silver column, how many of the examples differ in it.
         unsettled: number of keys that differ and changed on either side meanwhile, so that the comparison has no result for them.
-        not_compared: columns that only one side has.
+        not_compared: columns that both sides have and that cannot be compared, with the reason.
+        one_sided: columns that only one side has, with the side: such a table is not equal, whatever its rows are.
+        source: the source's identity, as ``--accept-source`` takes it; "" if the table was not compared.
+        to_repair: number of keys by kind that a repair writes, or would write; empty without one.
         repaired: number of change rows that ``--repair`` wrote.
         skipped: why the table was not compared.
     """
@@ -54,8 +64,11 @@ class TableVerdict:
     unsettled: int = 0
     examples: list[Example] = attrs.field(factory=list)
     not_compared: list[str] = attrs.field(factory=list)
+    one_sided: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
     snapshot_id: int | None = None
+    source: str = ""
+    to_repair: dict[str, int] = attrs.field(factory=dict)
     repaired: int = 0
     seconds: float = 0.0
     skipped: str | None = None
@@ -69,9 +82,11 @@ class TableVerdict:
     @property
     def equal(self) -> bool | None:
         """Whether both sides hold the same; None if the table was not compared, or only unsettled keys differ."""
-        if self.error is not None or self.skipped is not None or (self.unsettled and not self.differences):
+        if self.error is not None or self.skipped is not None:
             return None
-        return self.differences == 0
+        if self.differences or self.one_sided:
+            return False
+        return None if self.unsettled else True
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""

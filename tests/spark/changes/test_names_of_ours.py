@@ -20,7 +20,8 @@ from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.facts import Facts
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.run import verify
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text
@@ -193,6 +194,9 @@ class FakeReader:
             if [row[column.name] for column in columns] in map(list, keys):
                 yield json.dumps([row[name] for name in self.expressions])
 
+    def facts(self) -> Facts:
+        return Facts(engine="postgresql", identity={"database oid": "5"})
+
     def __enter__(self) -> Self:
         return self
 
@@ -205,7 +209,7 @@ def _check_verified(named: Named, current: Sequence[tuple[str, str, int]]) -> No
     rows[0][AMOUNT] = "11"
     options = Options(tries=1, wait=lambda _: None)
     (verdict,) = verify(named.lake.spark, named.config(), FakeSource(rows), ["public.mirror"], options).tables.values()
-    assert (verdict.error, verdict.not_compared) == (None, [])
+    assert (verdict.error, verdict.not_compared, verdict.one_sided) == (None, [], [])
     assert verdict.differing == {"missing": 0, "surplus": 0, "collided": 0, "different": 1}
     (example,) = verdict.examples
     assert json.loads(example.key) == dict.fromkeys(key, "a")

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from dms_iceberg.cli.app import main
-from dms_iceberg.cli.options import seconds
+from dms_iceberg.cli.options import percentage, seconds
 from dms_iceberg.spark import session
 
 COMMANDS = {
@@ -144,3 +144,22 @@ def test_a_time_that_utc_does_not_have_is_refused(document: str, options: list[s
         main(["run", document, *options])
     assert left.value.code == 2
     assert f"{options[2]} '{options[3]}': not a time of the years 1 to 9999 in UTC" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.5%", 0.005), (" 100 % ", 1.0), ("0%", 0.0)])
+def test_a_share_is_a_percentage(text: str, share: float) -> None:
+    assert percentage(text) == share
+
+
+@pytest.mark.parametrize("text", ["", "%", "1", "0.01", "101%", "-1%", "1e1%", "all", "\u0661%"])
+def test_what_is_no_percentage_is_refused(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="write a percentage such as 1%"):
+        percentage(text)
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--insert-missing"])
+def test_options_of_a_repair_need_one(document: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", document, "--source", "postgresql://reader@localhost:1/shop", option])
+    assert ended.value.code == 2
+    assert "need --repair" in capsys.readouterr().err

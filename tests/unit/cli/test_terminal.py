@@ -318,3 +318,18 @@ def test_quarantine_numbers_rows_as_an_editor_does(capsys: pytest.CaptureFixture
     ]
     print_quarantine([quarantined()], Place())
     assert "Lines are counted" not in capsys.readouterr().out
+
+
+def test_a_comparison_shows_columns_of_one_side_and_what_a_repair_does(capsys: pytest.CaptureFixture[str]) -> None:
+    partly = TableVerdict(
+        table="public.t", target="silver.t", rows_source=2, rows_silver=2, one_sided=["ssn (at the source, not in silver)"]
+    )
+    counts = {"missing": 0, "surplus": 1, "collided": 0, "different": 2}
+    dry = TableVerdict(table="public.u", target="silver.u", differing=counts, to_repair={"surplus": 1, "different": 2})
+    done = TableVerdict(table="public.v", target="silver.v", differing=counts, to_repair={"surplus": 1, "different": 2}, repaired=3)
+    print_verdict(Verdict({one.table: one for one in (partly, dry, done)}, 1.0))
+    shown = capsys.readouterr().out
+    assert [line.split()[-3] for line in shown.splitlines()[1:4]] == ["partly", "NO", "NO"]
+    assert "public.t: columns that one side lacks: ssn (at the source, not in silver)" in shown
+    assert "public.u: a repair would delete 1 row, replace 2 rows; nothing was written" in shown
+    assert "public.v: 3 repairing changes written to bronze" in shown

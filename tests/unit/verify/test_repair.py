@@ -12,7 +12,7 @@ from dms_iceberg.bronze.keys import parse_key, repair_key, resume_after
 from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType, Change, Config
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.compare import Options
+from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.repair import changes, encode, refuse_repair
 
 CLOCK = "20260301100000123456"

@@ -1,0 +1,136 @@
+"""Repairs from a MariaDB that is not what it seems, and from one whose settings would change texts and rows."""
+
+from collections.abc import Iterator
+
+import attrs
+import pyarrow as pa
+import pytest
+
+from dms_iceberg.config.model import Config
+from dms_iceberg.source.address import parse_source
+from dms_iceberg.verify.open_source import open_source
+from dms_iceberg.verify.options import Options
+from dms_iceberg.verify.run import verify
+from dms_iceberg.verify.source import Throttle
+from dms_iceberg.verify.verdict import TableVerdict
+from support.lake import Lake
+from support.mariadb import LocalMariaDb, skip_without_mariadb
+
+pytestmark = pytest.mark.long
+
+REPAIR = Options(tries=1, wait=lambda _: None, repair=True)
+ROWS = ("create table shop.t (id bigint primary key, v char(9), at timestamp(6))", "set time_zone = '+00:00'")
+FILLED = "insert into shop.t values (1, 'v1', '2026-03-01 12:00'), (2, 'v2', '2026-03-01 12:00'), (3, 'v3', '2026-03-01 12:00')"
+COLUMNS = [("id", pa.int64()), ("v", pa.string()), ("at", pa.timestamp("us", "UTC"))]
+NOON = 1_772_366_400_000_000
+WRONG = [(1, "wrong"), (2, "v2"), (3, "v3")]
+RIGHT = [(1, "v1"), *WRONG[1:]]
+
+
+@pytest.fixture(scope="module")
+def mariadb() -> Iterator[LocalMariaDb]:
+    skip_without_mariadb()
+    with LocalMariaDb() as server:
+        yield server
+
+
+@pytest.fixture
+def shop(mariadb: LocalMariaDb) -> Iterator[LocalMariaDb]:
+    mariadb.execute("create database shop", *ROWS, FILLED)
+    yield mariadb
+    mariadb.execute("drop database shop")
+
+
+@pytest.fixture
+def config(lake: Lake) -> Config:
+    config = lake.config({"shop.t": {}}, state_uri=str(lake.folder / "state"))
+    lake.load("shop.t", COLUMNS, [(*row, NOON) for row in WRONG])
+    lake.run_one(config)
+    return config
+
+
+def repair(lake: Lake, config: Config, server: LocalMariaDb, options: Options = REPAIR) -> TableVerdict:
+    source = open_source(parse_source(server.url()), Throttle(None))
+    try:
+        (one,) = verify(lake.spark, config, source, options=options).tables.values()
+    finally:
+        source.close()
+    assert lake.run_one(config).warnings == []
+    return one
+
+
+def rows(lake: Lake) -> list[tuple[object, ...]]:
+    return lake.rows("t", "id, v")
+
+
+@pytest.mark.parametrize(
+    ("make", "undo", "says"),
+    [
+        (
+            "change master to master_host = '127.0.0.1', master_port = 1, master_user = 'x', master_use_gtid = no",
+            "reset slave all",
+            "is a replica",
+        ),
+        ("set global read_only = 1", "set global read_only = 0", "is read-only (@@read_only)"),
+    ],
+)
+def test_a_replica_is_no_source_of_a_repair(lake: Lake, config: Config, shop: LocalMariaDb, make: str, undo: str, says: str) -> None:
+    shop.execute(make)
+    try:
+        refused = repair(lake, config, shop)
+    finally:
+        shop.execute(undo)
+    assert (says in str(refused.error), rows(lake)) == (True, WRONG)
+    assert (repair(lake, config, shop).repaired, rows(lake)) == (1, RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("statements", "says"),
+    [
+        (("create table shop.u like shop.t", "drop table shop.t", "create view shop.t as select * from shop.u"), "is a view"),
+        (("drop table shop.t", "create sequence shop.t"), "is a sequence"),
+    ],
+)
+def test_what_takes_the_tables_place_is_named(
+    lake: Lake, config: Config, shop: LocalMariaDb, statements: tuple[str, ...], says: str
+) -> None:
+    shop.execute(*statements)
+    assert says in str(repair(lake, config, shop).error)
+    assert rows(lake) == WRONG
+
+
+def test_settings_of_the_server_change_neither_texts_nor_rows(lake: Lake, config: Config, shop: LocalMariaDb) -> None:
+    before = {"sql_select_limit": "18446744073709551615", "sql_mode": "''", "time_zone": "'SYSTEM'"}
+    shop.execute(
+        "set global sql_select_limit = 1", "set global sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,ANSI_QUOTES'", "set global time_zone = '-07:00'"
+    )
+    try:
+        found = repair(lake, config, shop)
+    finally:
+        shop.execute(*(f"set global {name} = {value}" for name, value in before.items()))
+    assert (found.error, found.rows_source, found.repaired, rows(lake)) == (None, 3, 1, RIGHT)
+
+
+def test_rows_as_of_a_time_are_not_the_source(lake: Lake, config: Config, shop: LocalMariaDb) -> None:
+    shop.execute("set global system_versioning_asof = '2020-01-01'")
+    try:
+        found = repair(lake, config, shop)
+    finally:
+        shop.execute("set global system_versioning_asof = default")
+    assert "system_versioning_asof" in str(found.error)
+    assert rows(lake) == WRONG
+
+
+def test_another_server_or_a_log_that_begins_again_is_not_the_source_until_it_is_accepted(
+    lake: Lake, config: Config, shop: LocalMariaDb
+) -> None:
+    repair(lake, config, shop, attrs.evolve(REPAIR, repair=False))
+    with LocalMariaDb() as other:
+        other.execute("create database shop", *ROWS, FILLED)
+        refused = repair(lake, config, other)
+        assert f"port {other.port}, before {shop.port}" in str(refused.error)
+    shop.execute("reset master")
+    again = repair(lake, config, shop)
+    assert ("its log is shorter than before" in str(again.error), rows(lake)) == (True, WRONG)
+    accepted = repair(lake, config, shop, attrs.evolve(REPAIR, accept_source=again.source))
+    assert (accepted.error, accepted.repaired, rows(lake)) == (None, 1, RIGHT)

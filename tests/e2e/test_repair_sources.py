@@ -1,0 +1,505 @@
+"""Sources that are not what `verify` could take them for: each kind is refused by name, or a repair from it is exactly right."""
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dms_emulator.postgres import LocalPostgres
+from dms_iceberg.config.model import Config
+from dms_iceberg.source.address import parse_source
+from dms_iceberg.storage.store import LocalStore
+from dms_iceberg.verify.open_source import open_source
+from dms_iceberg.verify.options import Options
+from dms_iceberg.verify.run import verify
+from dms_iceberg.verify.source import Throttle
+from dms_iceberg.verify.verdict import TableVerdict
+from support.lake import Lake
+from support.transaction_pooler import TransactionPooler
+
+COMPARE = Options(tries=1, wait=lambda _: None)
+REPAIR = attrs.evolve(COMPARE, repair=True)
+NUMBER, TEXT = pa.int64(), pa.string()
+T = "public.t"
+PLAIN = {"id": NUMBER, "v": TEXT}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LocalPostgres]:
+    with LocalPostgres(settings={"track_commit_timestamp": "on"}) as server:
+        execute(server.dsn(), "create role reader login", "create role limited login")
+        yield server
+
+
+def execute(dsn: str, *statements: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@attrs.define
+class Source:
+    """A database of its own, and a table in silver that is made from files of the test's."""
+
+    lake: Lake
+    server: LocalPostgres
+    database: str
+    config: Config | None = None
+
+    def execute(self, *statements: str) -> None:
+        execute(self.server.dsn(self.database), *statements)
+
+    def url(self, user: str = "reader", port: int | None = None) -> str:
+        return f"postgresql://{user}@127.0.0.1:{port or self.server.port}/{self.database}"
+
+    def load(self, columns: Mapping[str, pa.DataType], rows: Sequence[Sequence[Any]], /, **table: Any) -> None:
+        """Merge a full load of the table with these columns."""
+        self.config = self.lake.config({T: table}, state_uri=str(self.lake.folder / "state"))
+        self.lake.load(T, list(columns.items()), rows)
+        self.lake.run_one(self.config)
+
+    def verify(self, options: Options = COMPARE, user: str = "reader", port: int | None = None) -> TableVerdict:
+        assert self.config is not None
+        source = open_source(parse_source(self.url(user, port)), Throttle(None))
+        try:
+            (one,) = verify(self.lake.spark, self.config, source, options=options).tables.values()
+        finally:
+            source.close()
+        return one
+
+    def repair(self, options: Options = REPAIR, **where: Any) -> TableVerdict:
+        """Repair, merge what the repair has written, and check that the merge warns of nothing."""
+        assert self.config is not None
+        verdict = self.verify(options, **where)
+        report = self.lake.run_one(self.config)
+        assert report.warnings == []
+        assert report.rows_read == verdict.repaired
+        return verdict
+
+    @property
+    def silver(self) -> list[dict[str, Any]]:
+        table = self.lake.spark.table(f"lake.{self.lake.namespace}.t")
+        self.lake.spark.sql(f"REFRESH TABLE lake.{self.lake.namespace}.t")
+        names = [name for name in table.columns if not name.startswith("_cdc_")]
+        return [row.asDict() for row in table.select(*names).orderBy("id").collect()]
+
+    def change(self, key: int, text: str, **more: str) -> None:
+        """Merge an update that was committed now; ``more`` are the values of further columns."""
+        assert self.config is not None
+        now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+        name = f"{now[:8]}-{now[8:]}999.parquet"
+        columns = [*PLAIN.items(), *((name, TEXT) for name in more)]
+        self.lake.changes(T, name, columns, [("U", f"{now}99", 1, key, text, *more.values(), None)])
+        assert self.lake.run_one(self.config).quarantined == 0
+
+    def written(self) -> list[str]:
+        """The columns of the repair, without those that the task adds."""
+        (file,) = (self.lake.bronze / "public/t/_repair").iterdir()
+        return [name for name in pq.read_schema(file).names if name not in ("Op", "dms_commit_ts", "dms_change_seq")]
+
+
+@pytest.fixture
+def source(lake: Lake, server: LocalPostgres) -> Iterator[Source]:
+    database = lake.namespace
+    execute(server.dsn(), f"create database {database}")
+    yield Source(lake, server, database)
+    execute(server.dsn(), f"drop database {database} with (force)")
+
+
+def plain(source: Source, *statements: str, rows: int = 3) -> None:
+    """A table of rows with the texts v1, v2 ..., whose row 1 is wrong in silver."""
+    source.execute("create table t (id bigint primary key, v text)", f"insert into t select n, 'v' || n from generate_series(1, {rows}) n")
+    source.execute("grant select on t to reader", *statements)
+    source.load(PLAIN, [(n, "wrong" if n == 1 else f"v{n}") for n in range(1, rows + 1)])
+
+
+RIGHT = [{"id": n, "v": f"v{n}"} for n in (1, 2, 3)]
+WRONG = [{"id": 1, "v": "wrong"}, *RIGHT[1:]]
+
+
+# --- columns
+
+WIDE = (
+    "create table t (id bigint primary key, v text, ssn text, note text, g int generated always as (id * 2) stored)",
+    "insert into t values (1, 'right', '123-45', 'n1'), (2, 'b', '222-22', 'n2')",
+    "grant select on t to reader",
+)
+
+
+@attrs.frozen(kw_only=True)
+class Columns:
+    """Files whose columns are not those of `WIDE`; in silver ``v`` of row 1 is wrong.
+
+    Attributes:
+        files: their columns beside id and v, with the value in row 1 and in row 2.
+        table: the document's entry.
+        one_sided: the columns that the verdict names.
+        refused: what the refusal of a repair names; "" where the repair is right.
+        error: what the comparison itself fails with.
+    """
+
+    files: Mapping[str, tuple[Any, Any]]
+    table: Mapping[str, Any] = attrs.field(factory=dict)
+    one_sided: tuple[str, ...] = ()
+    refused: str = ""
+    error: str = ""
+
+
+SSN, NOTE, G = {"ssn": ("123-45", "222-22")}, {"note": ("n1", "n2")}, {"g": (2, 4)}
+COLUMNS = {
+    "all": Columns(files={**SSN, **NOTE}),
+    "generated and in the files": Columns(files={**SSN, **NOTE, **G}),
+    "removed by the task": Columns(files=NOTE, one_sided=("ssn",)),
+    "removed by the task and dropped": Columns(files=NOTE, table={"drop": ["ssn", "g"]}),
+    "removed by the task and not kept": Columns(files=NOTE, table={"columns": [{"name": "v"}, {"name": "note"}], "other_columns": "drop"}),
+    "added by the task": Columns(files={**SSN, **NOTE, "region": ("eu", "eu")}, one_sided=("region",), refused="region"),
+    "added by the task and dropped": Columns(files={**SSN, **NOTE, "region": ("eu", "eu")}, table={"drop": ["region"]}),
+    "renamed by the task": Columns(files={**SSN, "remark": ("n1", "n2")}, one_sided=("note", "remark"), refused="remark"),
+    "renamed by the document": Columns(files={**SSN, **NOTE}, table={"columns": [{"name": "remark", "from": "note"}]}),
+    "an expression of an added one": Columns(
+        files={**SSN, **NOTE, "region": ("eu", "eu")},
+        table={"columns": [{"name": "upper", "expr": "upper(region)", "type": "string"}], "drop": ["region"]},
+        one_sided=("upper",),
+        refused="upper",
+    ),
+    "a filter on an added one": Columns(
+        files={**SSN, **NOTE, "region": ("eu", "eu")}, table={"filter": "region = 'eu'"}, error="reads the column 'region'"
+    ),
+    "a rule on an added one": Columns(
+        files={**SSN, **NOTE, "region": ("eu", "eu")},
+        table={"rules": [{"name": "eu", "expr": "region = 'eu'"}]},
+        error="reads the column 'region'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNS.values(), ids=COLUMNS)
+def test_a_repair_writes_the_columns_of_the_files_and_no_other(source: Source, case: Columns) -> None:
+    source.execute(*WIDE)
+    types = {name: NUMBER if name == "g" else TEXT for name in case.files}
+    rows = [(1, "wrong", *(one for one, _ in case.files.values())), (2, "b", *(two for _, two in case.files.values()))]
+    source.load({**PLAIN, **types}, rows, **case.table)
+    before = source.silver
+    verdict = source.repair()
+    assert [text.split(" ")[0] for text in verdict.one_sided] == list(case.one_sided)
+    if case.refused or case.error:
+        assert verdict.equal is None
+        assert (case.error or f"no column for {case.refused}") in str(verdict.error)
+        assert source.silver == before
+        return
+    assert (verdict.error, verdict.repaired, verdict.equal) == (None, 1, False)
+    assert source.written() == [name for name in ("id", "v", "ssn", "note", "g") if name in {"id", "v", *case.files}]
+    assert source.silver == [{**before[0], "v": "right"}, before[1]]
+    after = source.verify()
+    assert (after.equal, after.differences) == (not case.one_sided, 0)
+    assert source.verify(attrs.evolve(COMPARE, without=frozenset(case.one_sided))).equal
+
+
+def test_a_column_that_the_document_has_left_out_since_is_no_difference(source: Source) -> None:
+    source.execute(*WIDE)
+    source.load({**PLAIN, "ssn": TEXT, "note": TEXT}, [(1, "right", "123-45", "n1"), (2, "b", "222-22", "n2")])
+    source.config = source.lake.config({T: {"drop": ["note"]}}, state_uri=str(source.lake.folder / "state"))
+    verdict = source.verify()
+    assert (verdict.error, verdict.equal, verdict.one_sided, verdict.not_compared) == (None, True, [], [])
+
+
+def test_a_user_with_rights_on_some_columns_repairs_only_where_files_have_no_other(source: Source) -> None:
+    source.execute(*WIDE, "grant select (id, v) on t to limited")
+    source.load({**PLAIN, "ssn": TEXT}, [(1, "wrong", "123-45"), (2, "b", "222-22")], drop=["ssn"])
+    refused = source.verify(REPAIR, "limited")
+    assert (refused.equal, refused.repaired) == (None, 0)
+    assert "permission denied" in str(refused.error)
+    assert source.verify(attrs.evolve(COMPARE, without=frozenset({"note"})), "limited").differences == 1
+    assert source.repair().repaired == 1
+    assert source.written() == ["id", "v", "ssn"]
+
+
+def test_a_column_that_the_task_removes_by_now_is_not_written(source: Source) -> None:
+    source.execute(*WIDE, "update t set v = 'later' where id = 1")
+    source.load({**PLAIN, "ssn": TEXT, "note": TEXT}, [(1, "wrong", "123-45", "n1"), (2, "b", "222-22", "n2")])
+    # A mapping rule removes ssn, and a change comes.
+    source.change(2, "b", note="n2")
+    refused = source.repair()
+    assert (refused.differing["different"], refused.repaired) == (2, 0)
+    assert "the newest file of the table has no column for ssn" in str(refused.error)
+    source.config = source.lake.config({T: {"drop": ["ssn"]}}, state_uri=str(source.lake.folder / "state"))
+    time.sleep(1)
+    source.execute("create table another_commit ()")
+    verdict = source.verify(REPAIR)
+    assert (verdict.error, verdict.repaired, verdict.one_sided) == (None, 1, [])
+    assert source.written() == ["id", "v", "note"]
+
+
+# --- relations
+
+RELATIONS = {
+    "a view": (("create table u (id bigint primary key, v text)", "create view t as select * from u"), "is a view at the source"),
+    "a materialized view": (("create materialized view t as select 1::bigint as id, 'v1'::text as v",), "is a materialized view"),
+    "a foreign table": (
+        (
+            "create foreign data wrapper nowhere",
+            "create server elsewhere foreign data wrapper nowhere",
+            "create foreign table t (id bigint, v text) server elsewhere",
+        ),
+        "is a foreign table",
+    ),
+    "a sequence": (("create sequence t",), "is a sequence"),
+}
+
+
+@pytest.mark.parametrize(("statements", "says"), RELATIONS.values(), ids=RELATIONS)
+def test_what_takes_the_tables_place_is_named(source: Source, statements: Sequence[str], says: str) -> None:
+    source.execute(*statements, "grant select on t to reader")
+    source.load(PLAIN, [(1, "v1")])
+    verdict = source.repair()
+    assert verdict.equal is None
+    assert says in str(verdict.error)
+
+
+@pytest.mark.parametrize(
+    ("user", "statements"),
+    [
+        ("reader", ()),
+        ("reader", ("alter role reader set row_security = on",)),
+        ("owner", ("alter table t owner to owner", "alter table t force row level security")),
+    ],
+)
+def test_a_user_from_whom_rows_are_hidden_compares_nothing(source: Source, user: str, statements: Sequence[str]) -> None:
+    source.execute("do $$ begin create role owner login; exception when duplicate_object then null; end $$")
+    plain(source, "alter table t enable row level security", "create policy one on t for select using (id = 1)", *statements)
+    refused = source.repair(user=user)
+    assert "row level security hides rows" in str(refused.error)
+    assert source.silver == WRONG
+    source.execute("alter table t disable row level security", "alter role reader reset row_security")
+    source.execute("drop policy one on t", "alter table t owner to postgres", "grant select on t to reader")
+    assert source.repair().repaired == 1
+    assert source.silver == RIGHT
+
+
+def test_rows_of_tables_that_inherit_are_not_the_parents(source: Source) -> None:
+    plain(source, "create table child () inherits (t)", "insert into child values (7, 'child')", "grant select on child to reader")
+    verdict = source.repair()
+    assert (verdict.rows_source, verdict.differing["missing"], verdict.differing["different"]) == (3, 0, 1)
+    assert "tables inherit from the table" in str(verdict.error)
+    assert source.silver == WRONG
+    source.execute("drop table child")
+    assert (source.repair().repaired, source.silver) == (1, RIGHT)
+
+
+def test_a_partitioned_table_is_read_with_its_partitions_unless_they_are_elsewhere(source: Source) -> None:
+    source.execute(
+        "create table t (id bigint primary key, v text) partition by range (id)",
+        "create table t_low partition of t for values from (0) to (3)",
+        "create table t_high partition of t for values from (3) to (9)",
+        "insert into t values (1, 'v1'), (2, 'v2'), (3, 'v3')",
+        "grant select on t to reader",
+    )
+    source.load(PLAIN, [(1, "wrong"), (2, "v2"), (3, "v3")])
+    assert (source.repair().repaired, source.silver) == (1, RIGHT)
+    source.execute(
+        "create table p (id bigint, v text) partition by range (id)",
+        "create foreign data wrapper nowhere",
+        "create server elsewhere foreign data wrapper nowhere",
+        "create foreign table p_far partition of p for values from (0) to (9) server elsewhere",
+    )
+    reader = open_source(parse_source(source.url("postgres")), Throttle(None))
+    with reader.snapshot("public", "p", ["id::text"]) as snapshot:
+        assert ["foreign tables" in text for text in snapshot.facts().doubts] == [True]
+    reader.close()
+
+
+# --- sessions
+
+TRICKS = (
+    "create schema evil",
+    "grant usage on schema evil to reader",
+    "create table evil.t (id bigint primary key, v text)",
+    "grant select on evil.t to reader",
+    'create function evil.array_to_json(text[]) returns json language sql as $$ select \'["1","evil"]\'::json $$',
+    "create function evil.now() returns timestamptz language sql as $$ select timestamptz '2020-01-01' $$",
+    "create function evil.row_security_active(oid) returns bool language sql as $$ select false $$",
+    "create function evil.pg_is_in_recovery() returns bool language sql as $$ select false $$",
+)
+SETTINGS = {
+    "search_path": "evil, pg_catalog, public",
+    "timezone": "'America/New_York'",
+    "datestyle": "'German'",
+    "bytea_output": "'escape'",
+    "extra_float_digits": "-15",
+    "default_transaction_isolation": "'read committed'",
+}
+
+
+def values(source: Source) -> None:
+    """A table of types whose texts depend on the session."""
+    source.execute(
+        "create table t (id bigint primary key, v text, at timestamptz, bin bytea, d double precision)",
+        "insert into t select n, 'v' || n, '2026-03-01 12:00:00+00', '\\x00ff', 0.1 + n from generate_series(1, 3) n",
+        "grant select on t to reader",
+    )
+    types = {**PLAIN, "at": pa.timestamp("us", "UTC"), "bin": pa.binary(), "d": pa.float64()}
+    at = 1_772_366_400_000_000
+    source.load(types, [(n, "wrong" if n == 1 else f"v{n}", at, b"\x00\xff", 0.1 + n) for n in (1, 2, 3)])
+
+
+def test_settings_of_the_role_and_objects_in_its_search_path_change_nothing(source: Source) -> None:
+    values(source)
+    source.execute(*TRICKS, *(f"alter role reader in database {source.database} set {name} = {value}" for name, value in SETTINGS.items()))
+    verdict = source.repair()
+    assert (verdict.error, verdict.rows_source, verdict.repaired) == (None, 3, 1)
+    assert source.verify().equal
+
+
+def test_a_pooler_that_gives_each_transaction_a_session_changes_nothing(source: Source) -> None:
+    values(source)
+    source.execute(*(f"alter role reader in database {source.database} set {name} = {value}" for name, value in SETTINGS.items()))
+    with TransactionPooler(source.server.port) as pooler:
+        verdict = source.repair(port=pooler.port)
+        assert (verdict.error, verdict.rows_source, verdict.repaired) == (None, 3, 1)
+        assert source.verify(port=pooler.port).equal
+        assert pooler.sessions > 4
+
+
+# --- servers
+
+
+@pytest.fixture
+def twin(source: Source) -> Iterator[LocalPostgres]:
+    """Another server with the data of the first."""
+    twin = LocalPostgres()
+    copy = [
+        twin._bin / "pg_basebackup",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(source.server.port),
+        "-U",
+        "postgres",
+        "-D",
+        twin.data,
+        "-X",
+        "stream",
+    ]
+    plain(source)
+    done = twin._run(*copy)
+    assert done.returncode == 0, done.stderr
+    yield twin
+    twin.stop()
+
+
+def test_a_standby_may_be_compared_with_and_never_repairs(source: Source, twin: LocalPostgres) -> None:
+    with (twin.data / "postgresql.conf").open("a") as conf:
+        conf.write(f"primary_conninfo = 'host=127.0.0.1 port={source.server.port} user=postgres'\nrecovery_min_apply_delay = '1h'\n")
+    (twin.data / "standby.signal").touch()
+    shutil.chown(twin.data / "standby.signal", twin.data.stat().st_uid, twin.data.stat().st_gid)
+    twin.start()
+    assert source.repair().repaired == 1
+    source.execute("update t set v = 'new' where id = 2")
+    source.change(2, "new")
+    verdict = source.repair(port=twin.port)
+    assert verdict.differing["different"] == 1
+    assert "is a standby (pg_is_in_recovery)" in str(verdict.error)
+    assert source.silver[1]["v"] == "new"
+    assert source.verify().equal
+
+
+def test_a_promoted_or_restored_server_is_another_one_until_it_is_accepted(source: Source, twin: LocalPostgres) -> None:
+    assert source.verify().warnings == [
+        "nothing was committed to silver while it was compared: the differences may be changes that the job has not merged yet"
+    ]
+    (twin.data / "standby.signal").touch()
+    shutil.chown(twin.data / "standby.signal", twin.data.stat().st_uid, twin.data.stat().st_gid)
+    twin.start()
+    assert twin._control("promote", "-w").returncode == 0
+    verdict = source.repair(port=twin.port)
+    assert "timeline 00000002, before 00000001" in str(verdict.error)
+    assert source.silver == WRONG
+    wrong = source.verify(attrs.evolve(REPAIR, accept_source="postgresql:1:1:1"), port=twin.port)
+    assert f"the source is {verdict.source}" in str(wrong.error)
+    assert source.repair(attrs.evolve(REPAIR, accept_source=verdict.source), port=twin.port).repaired == 1
+    assert source.silver == RIGHT
+    # From then on it is the source, and the former one is not.
+    assert [text for text in source.verify(port=twin.port).warnings if "accept-source" in text] == []
+    assert [text for text in source.verify().warnings if "timeline" in text] != []
+
+
+def test_a_copy_from_before_is_known_by_its_shorter_log(source: Source, twin: LocalPostgres) -> None:
+    source.execute("update t set v = 'v2' where id = 2")
+    source.verify()
+    twin.start()
+    assert "its log is shorter than before" in str(source.repair(port=twin.port).error)
+    assert source.silver == WRONG
+
+
+def test_another_database_of_the_same_name_is_not_the_source(source: Source, server: LocalPostgres) -> None:
+    plain(source)
+    source.verify()
+    source.execute("create schema kept")
+    execute(server.dsn(), f"drop database {source.database} with (force)", f"create database {source.database}")
+    source.execute("create table t (id bigint primary key, v text)", "insert into t values (1, 'other')", "grant select on t to reader")
+    verdict = source.repair()
+    assert "another server or database" in str(verdict.error)
+    assert any("another server or database" in text for text in source.verify().warnings)
+    assert source.silver == WRONG
+
+
+def test_a_source_that_has_lost_commits_is_behind_silver(source: Source) -> None:
+    plain(source)
+    time.sleep(1)
+    source.change(2, "lost")
+    time.sleep(1)
+    verdict = source.repair()
+    assert "the newest commit that the source shows" in str(verdict.error)
+    source.execute("create table another_commit ()")
+    assert source.repair(attrs.evolve(REPAIR, max_repair=1.0)).repaired == 2
+    assert source.silver == RIGHT
+    # The repair's own time is no commit of the source.
+    source.lake.spark.sql(f"DELETE FROM lake.{source.lake.namespace}.t WHERE id = 3")
+    assert source.repair(attrs.evolve(REPAIR, insert_missing=True)).repaired == 1
+
+
+# --- how much, and what
+
+
+def test_more_rows_than_the_share_need_a_word_and_a_dry_run_writes_nothing(source: Source) -> None:
+    plain(source, "update t set v = 'later' where id > 380", rows=400)
+    said: list[str] = []
+    refused = source.repair(attrs.evolve(REPAIR, say=said.append))
+    assert "it would replace 21 rows, 5.2% of 400 rows, and --max-repair allows 1%" in str(refused.error)
+    assert (said, refused.to_repair) == ([], {})
+    dry = source.repair(attrs.evolve(REPAIR, say=said.append, max_repair=0.06, dry_run=True))
+    assert (dry.error, dry.repaired, dry.to_repair) == (None, 0, {"different": 21})
+    assert said == [f"{T}: the repair will replace 21 rows"]
+    assert not (source.lake.bronze / "public/t/_repair").exists()
+    assert source.repair(attrs.evolve(REPAIR, max_repair=0.06)).repaired == 21
+    assert source.verify().equal
+
+
+def test_rows_that_silver_lacks_may_be_kept_out_on_purpose(source: Source) -> None:
+    plain(source, "insert into t values (4, 'not selected by the task')")
+    verdict = source.repair()
+    assert (verdict.error, verdict.repaired, source.silver) == (None, 1, RIGHT)
+    assert [text for text in verdict.warnings if "1 rows that silver lacks are left out" in text] != []
+    assert source.repair(attrs.evolve(REPAIR, insert_missing=True)).repaired == 1
+    assert source.silver[-1] == {"id": 4, "v": "not selected by the task"}
+
+
+def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source: Source) -> None:
+    plain(source, "insert into t select n, 'other' from generate_series(10, 40) n")
+    state = LocalStore(source.lake.folder / "state")
+    assert source.verify().differences == 32
+    assert list(state.list("runs/verified/")) == []
+    source.execute("delete from t where id >= 10")
+    source.verify()
+    (note,) = state.list("runs/verified/")
+    state.put(note.key, b"{")
+    assert "damaged" in str(source.repair().error)
+    assert source.silver == WRONG
+    compared = source.verify()
+    assert (compared.error, compared.differences, "damaged" in "".join(compared.warnings)) == (None, 1, True)
