@@ -27,6 +27,7 @@ class RunRequest:
         truncate: source names of tables that were truncated at the source.
         truncated_at: 17 digits, when they were truncated.
         rebuild: source names of tables to be rebuilt from bronze.
+        take_over: source names of tables, and names of models, that were another owner's and are this document's from now on.
         replay: reasons of the quarantined rows to replay instead of merging files; an empty tuple means all rows, None means no replay.
     """
 
@@ -35,6 +36,7 @@ class RunRequest:
     truncate: frozenset[str] = frozenset()
     truncated_at: str = ""
     rebuild: frozenset[str] = frozenset()
+    take_over: frozenset[str] = frozenset()
     replay: tuple[str, ...] | None = None
 
 

@@ -45,6 +45,13 @@ Rebuild = Annotated[
         help="Build this table (schema.table) again from bronze with the present configuration; readers see the old content until then."
     ),
 ]
+TakeOver = Annotated[
+    list[str],
+    typer.Option(
+        help="This table (schema.table) or gold model was another pipeline's, or of other files, and is this document's from now on; "
+        "may be repeated.",
+    ),
+]
 Truncate = Annotated[
     list[str], typer.Option(help="The source table (schema.table) was truncated, which DMS does not write; may be repeated.")
 ]
@@ -180,6 +187,13 @@ def run_request(
         raise ConfigError([f"--truncated-at {truncated_at!r}: is not over yet, and changes until then would be lost"], _WHERE)
     started = _utc_digits("--reload-started-at", reload_started_at)
     return RunRequest(frozenset(load_complete), started, frozenset(truncate), at if truncate else "", frozenset(rebuild))
+
+
+def taking_over(request: "RunRequest", names: Sequence[str]) -> "RunRequest":
+    """Return the request with the tables and models that the operator declares to be this document's."""
+    import attrs
+
+    return attrs.evolve(request, take_over=frozenset(names))
 
 
 def _utc_digits(option: str, text: str | None) -> str:

@@ -25,6 +25,7 @@ from dms_iceberg.runs.actions import (
     RestoreBackfills,
     SkipFiles,
     SwitchMode,
+    TakeOver,
     Wait,
 )
 from dms_iceberg.runs.state import OpenedBatch, TableState
@@ -78,6 +79,8 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
     """Return what must precede any file: the operator's requests, and changes of the table that the configuration requires."""
     if _is_truncate_first(state, request) and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
         return RecordTruncate(request.truncated_at)
+    if state.to_take_over:
+        return TakeOver(state.to_take_over)
     if state.renames:
         return RenameColumns(state.renames)
     if state.outdated:

@@ -34,11 +34,12 @@ from dms_iceberg.silver.check_configuration import is_checked
 from dms_iceberg.silver.cleaning import refuse_other_key_values
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
+from dms_iceberg.silver.quarantine_tables import refuse_moved
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import cleaning_warnings, renamed_properties, renames
-from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.takeover import to_take_over
 from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
@@ -58,7 +59,9 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
     exists = target.exists()
     if exists:
         target.refresh()
-        refuse_other_source(table, target.properties())
+    others = to_take_over(here)
+    if exists:
+        refuse_moved(context.config, table, target)
         refuse_declared(here)
     columns = silver_types(target, table)
     head = target.head() if exists else None
@@ -72,6 +75,7 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
         uri=context.config.bronze.uri,
         bounds=context.config.batch,
         look_back=context.look_back(),
+        to_take_over=others,
         renames=tuple(renames(table, target.all_columns())) if exists else (),
         switch=tuple(switch_statements(target, table)) if exists else (),
         memory=memory,

@@ -7,7 +7,6 @@ from dms_iceberg.config.partition import parse_partition
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.metadata_columns import metadata_columns
-from dms_iceberg.silver.source import source_property
 from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {
@@ -46,11 +45,18 @@ def default_properties(table: Table) -> dict[str, str]:
     }
 
 
-def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
-    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns."""
+def create_sql(name: str, columns: Mapping[str, str], table: Table, owned: Mapping[str, str] | None = None) -> str:
+    """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns.
+
+    Args:
+        name: the quoted name of the table.
+        columns: types by column.
+        table: the table's configuration.
+        owned: the table properties that record its owner.
+    """
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
     body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
-    settings = default_properties(table) | key_property(table, columns) | source_property(table) | Cleaning.of(table).to_properties()
+    settings = default_properties(table) | key_property(table, columns) | dict(owned or {}) | Cleaning.of(table).to_properties()
     properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(settings.items()))
     partition = partition_sql(table.partition_by)
     return f"CREATE TABLE IF NOT EXISTS {name} ({', '.join(body)}) USING iceberg{partition} TBLPROPERTIES ({properties})"

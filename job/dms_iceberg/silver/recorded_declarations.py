@@ -23,7 +23,6 @@ from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.source import source_property
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.text_types import are_text, first_types
@@ -92,7 +91,6 @@ class Memory:
             changed = {column.name.lower() for column in other_salts(self.withheld, written, self.checks)}
             cleaning = cleaning.as_now(table, {} if self.is_earlier else self.withheld.masks, {*self.mixed, *changed})
         return {
-            **source_property(table),
             **key_property(table, shape.key),
             **({KEY_PROPERTY: properties[KEY_PROPERTY]} if KEY_PROPERTY in properties else {}),
             **(cleaning or Cleaning.of(table)).to_properties(),

@@ -82,6 +82,7 @@ def _compare(here: TableContext, source: Source, options: Options, verdict: Tabl
         return
     if target.exists():
         target.refresh()
+        target.refuse_other_owner()
     cleaning = plan_cleaning(here, source.columns(table.schema_name, table.table_name))
     verdict.not_compared = list(cleaning.not_compared)
     comparison = Comparison(source, cleaning, options, verdict, reading)
