@@ -52,8 +52,8 @@ def read_state_file(state: ObjectStore, config: Config, table: Table) -> tuple[d
         if isinstance(document, dict) and document.get(_DOCUMENT, own) != own:
             return {}, (
                 f"{join(state.root, key)}: the state file is of another document of the same pipeline (other files, target or warehouse), "
-                "so what became of the last run of this one is not known. The next run that merges or fails writes it again; where both are "
-                "in use, give one another pipeline or another state_uri."
+                "so what became of the last run of this one is not known. The next run that merges or fails writes it again; where both "
+                "are in use, give one another pipeline or another state_uri."
             )
         if isinstance(document, dict) and all(isinstance(document.get(name), kinds) for name, kinds in _SHOWN.items()):
             return document, None
