@@ -27,7 +27,8 @@ OWNED_PROPERTIES = {
 }
 """Table properties that cannot be set, and why, or what to do instead."""
 
-_OWNED_PREFIX = "dms-iceberg."
+OWNED_PREFIX = "dms-iceberg."
+"""Begins the names of the table properties in which the job records progress and owner."""
 
 
 def check_table(place: Place) -> None:
@@ -45,8 +46,8 @@ def check_table(place: Place) -> None:
     if table.filter is not None:
         place.check_expression("filter", place.at("filter"), table.filter, silver=True)
     for name in table.table_properties:
-        if name in OWNED_PROPERTIES or name.startswith(_OWNED_PREFIX):
-            reason = OWNED_PROPERTIES.get(name, f"'{_OWNED_PREFIX}*' holds the job's own progress")
+        if name in OWNED_PROPERTIES or name.startswith(OWNED_PREFIX):
+            reason = OWNED_PROPERTIES.get(name, f"'{OWNED_PREFIX}*' holds the job's own records")
             place.add("table_properties", f"'{name}' cannot be set here; {reason}")
 
 
