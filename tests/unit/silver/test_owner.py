@@ -33,7 +33,7 @@ def found(owner: Owner, properties: dict[str, str], evidence: Kind | None = None
         ["s3://acme/dms/shop", "s3://acme/dms/shop/", "s3a://acme/dms/shop", "S3n://acme/dms/shop", "s3://acme/dms/shop/epoch-2",
          "s3a://acme/dms/shop/epoch-17/"],
         ["s3://acme", "s3a://acme/", "s3://acme/epoch-3"],
-        ["/data/dms", "/data/dms/", "file:///data/dms", "/data/dms/epoch-1", "/data/x/../dms", "file:///tmp/d%6ds"],
+        ["/data/dms", "/data/dms/", "file:///data/dms", "/data/dms/epoch-1", "/data/x/../dms", "file:///data/d%6ds"],
         ["/", "/epoch-2"],
     ],
 )  # fmt: skip
