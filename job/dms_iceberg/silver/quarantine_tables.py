@@ -73,7 +73,8 @@ def refuse_moved(config: Config, table: Table, silver: TargetTable) -> None:
     owner, catalog = owner_of_quarantine(config, table), config.catalog.name
     moves = {before: now, f"{before}{REPLAYS_SUFFIX}": replays_name(config, table)}
     tables = {one: TargetTable(silver.spark, catalog, one, owner) for one in moves}
-    left = [name for name, one in tables.items() if one.exists() and one.conflict() is None]
+    # A former owner's count as well: the table may be about to be taken over.
+    left = [name for name, one in tables.items() if one.exists() and ((conflict := one.conflict()) is None or conflict.former)]
     if left:
         moved = [(f"{catalog}.{name}", f"{catalog}.{moves[name]}") for name in left]
         statements = "; ".join(f"CREATE TABLE {new} USING iceberg AS SELECT * FROM {old}; DROP TABLE {old}" for old, new in moved)

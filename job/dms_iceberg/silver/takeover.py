@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import TargetError
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.owner import BRONZE_PROPERTY, PIPELINE_PROPERTY, Kind, bronze_of, owner_of_quarantine
 from dms_iceberg.silver.quarantine_tables import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
@@ -60,24 +61,52 @@ def _owner(properties: Mapping[str, str]) -> tuple[str | None, ...]:
 
 
 def _refuse_other_files(here: TableContext) -> None:
-    """Refuse to go on with files of another folder of which the table has merged none: two databases would be merged into one table.
+    """Refuse to go on with files that are not those that the table was merged from: two tables would be merged into one.
+
+    A new load epoch replaces the content; whose files it has, nothing tells.
 
     Raises:
         TargetError: they are such ones.
     """
-    context, table, target = here.context, here.table, here.target
-    bronze = bronze_of(context.config)
-    progress = target.progress()
-    # A new load epoch replaces the content; whose files it has, nothing tells.
-    is_moved = target.raw_properties().get(BRONZE_PROPERTY, bronze) != bronze and progress.epoch == context.config.bronze.epoch
-    if not is_moved or progress.is_empty:
+    progress = here.target.progress()
+    if progress.epoch != here.context.config.bronze.epoch or progress.is_empty:
         return
-    # By name: a copy of an object may have another ETag.
+    properties, bronze = here.target.raw_properties(), bronze_of(here.context.config)
+    if properties.get(Kind.TABLE.value, here.table.source) != here.table.source:
+        _refuse_earlier(here, progress)
+    elif properties.get(BRONZE_PROPERTY, bronze) != bronze:
+        _refuse_unknown(here, progress)
+
+
+def _refuse_earlier(here: TableContext, progress: Progress) -> None:
+    """Refuse a source table that was there before: one that was only renamed has no load, and no change before the newest merged one.
+
+    Raises:
+        TargetError: it was there before.
+    """
+    listing = here.context.listing(here.table, Progress(epoch=progress.epoch))
+    earlier = next((one for one in listing if isinstance(one, BronzeFile) and not (one.is_cdc and one.order > progress.frontier)), None)
+    if earlier is not None:
+        what = "from before the newest file that is merged" if earlier.is_cdc else "a full load"
+        raise TargetError(
+            f"{here.table.source}: --take-over, but {earlier.key} is {what}, so the source table is another one, or was loaded after it "
+            f"was renamed: its rows would be merged into those of {here.target.name}. Let DMS write a load to a folder of its own "
+            "(load_epoch), which replaces the content. For another source table choose another target. Nothing was written."
+        )
+
+
+def _refuse_unknown(here: TableContext, progress: Progress) -> None:
+    """Refuse a folder that has none of the files that were merged last, by their names: a copy of an object may have another ETag.
+
+    Raises:
+        TargetError: it has none.
+    """
     times = {progress.frontier, *(time for time, _ in progress.recent)}
-    listing = (one for one in context.listing(table, progress) if isinstance(one, BronzeFile))
+    listing = (one for one in here.context.listing(here.table, progress) if isinstance(one, BronzeFile))
     if not any(one.order in times if one.is_cdc else progress.loads.has(one) for one in listing):
         raise TargetError(
-            f"{table.source}: --take-over, but below {bronze} is none of the files that {target.name} was last merged from, so they are "
-            "another database's, or were moved without the newest ones. Copy these as well; or let DMS write a load to a folder of its own "
-            "(load_epoch), which replaces the content. For another database choose another target. Nothing was written."
+            f"{here.table.source}: --take-over, but below {bronze_of(here.context.config)} is none of the files that {here.target.name} "
+            "was last merged from, so they are another database's, or were moved without the newest ones. Copy these as well; or let DMS "
+            "write a load to a folder of its own (load_epoch), which replaces the content. For another database choose another target. "
+            "Nothing was written."
         )

@@ -246,6 +246,38 @@ def test_moved_files_are_compared_with_what_was_merged(documents: Documents, mov
     assert lake.rows("t", "id, v") == [(1, "b" if moved_with == "nothing" else "c")]
 
 
+@pytest.mark.parametrize("there", ["a load", "earlier changes", "later changes"])
+def test_a_renamed_source_table_has_later_changes_alone(documents: Documents, there: str) -> None:
+    lake = documents.lake
+    documents.load("shop", "public.t", [(1, "a"), (2, "b")])
+    documents.change("shop", "public.t", 5, [("U", 1, "c")])
+    documents.run(documents.write("shop", {"public.t": {}}))
+    if there == "a load":
+        documents.load("shop", "public.renamed", [(1, "other"), (3, "other")])
+    documents.change("shop", "public.renamed", 4 if there == "earlier changes" else 6, [("U", 2, "d")])
+    renamed = documents.write("shop", {"public.renamed": {"target": f"{lake.namespace}.t"}})
+    refused = there != "later changes"
+    for command in ("plan", "run"):
+        ended = documents.command(command, renamed, "--take-over=public.renamed")
+        said = " ".join(ended.out.split())
+        assert (ended.code, "For another source table choose another target" in said) == (refused, refused), said
+    assert lake.rows("t", "id, v") == [(1, "c"), (2, "b" if refused else "d")]
+
+
+def test_rejected_rows_are_not_left_behind_by_a_takeover(documents: Documents) -> None:
+    lake = documents.lake
+    documents.load("shop", "public.t", [(1, "7"), (2, "x")])
+    path = documents.write("shop", {"public.t": BY_ID})
+    documents.run(path)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"pipeline": "store", "quarantine": {"namespace": f"{lake.namespace}r"}}))
+    ended = documents.run(path, "--take-over=public.t", code=1)
+    assert f"the rejected rows of {lake.namespace}.t are in lake.quarantine_{lake.namespace}" in " ".join(ended.out.split())
+    path.write_text(json.dumps(content | {"pipeline": "store"}))
+    documents.run(path, "--take-over=public.t")
+    assert documents.command("quarantine list", path, "--json").tables["public.t"]["rows"] == 1
+
+
 def test_rejected_rows_of_a_table_that_is_gone_are_not_taken_along(documents: Documents) -> None:
     """Their files have the names that the other database's files have, so a replay would merge them."""
     lake = documents.lake
