@@ -31,7 +31,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.table import Snapshot
 from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.quarantine import quarantine_table
+from dms_iceberg.silver.quarantine_tables import quarantine_table
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.session import open_session
 from dms_iceberg.verify.small_tables import interpreted

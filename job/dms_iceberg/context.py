@@ -28,6 +28,7 @@ class RunRequest:
         truncated_at: 17 digits, when they were truncated.
         confirm_rows: how many rows the operator expects to leave the one table of ``truncate`` or ``load_complete``; None if not stated.
         rebuild: source names of tables to be rebuilt from bronze.
+        take_over: source names of tables, and names of models, that were another owner's and are this document's from now on.
         replay: reasons of the quarantined rows to replay instead of merging files; an empty tuple means all rows, None means no replay.
     """
 
@@ -37,6 +38,7 @@ class RunRequest:
     truncated_at: str = ""
     rebuild: frozenset[str] = frozenset()
     confirm_rows: int | None = None
+    take_over: frozenset[str] = frozenset()
     replay: tuple[str, ...] | None = None
 
 

@@ -1,7 +1,7 @@
 """Every error this package raises on purpose.
 
 The message of each says what failed, where, what was found, what is allowed and what to do. No message holds row data
-or secrets: a message goes to logs, to ``runs/<table>.json`` and to a terminal.
+or secrets: a message goes to logs, to state files and to a terminal.
 """
 
 

@@ -152,7 +152,7 @@ def test_lasting_faults_fail_their_table_alone_and_the_next_run_completes(cloud:
     tables = [*faults, "well"]
     document = cloud.document("lasting", tables)
     write_load(cloud, "lasting", *tables)
-    cloud.proxy.plan(*faults.values(), Rule(Fault.SLOW_DOWN, "PutObject", "/state/lasting/runs/public.well", times=None))
+    cloud.proxy.plan(*faults.values(), Rule(Fault.SLOW_DOWN, "PutObject", "/state/lasting/runs/lasting/public.well", times=None))
     report = job.run(document)
     assert report["exit_code"] == 1
     # A budget: no layer repeats what another has repeated, and a commit that nobody confirms is not done again for ever.

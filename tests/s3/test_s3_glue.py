@@ -97,7 +97,7 @@ def test_full_load_changes_and_a_second_run(cloud: Cloud) -> None:
     assert cloud.rows() == [(1, "ONE"), (2, "again"), (4, "row 4"), (30, "moved")]
     assert cloud.rows("gold.lengths") == [(3, 1), (5, 3)]
     assert cloud.rows("gold.texts") == [("ONE", 1), ("again", 1), ("moved", 1), ("row 4", 1)]
-    state = json.loads(cloud.client("s3").get_object(Bucket="silver", Key="state/runs/public.orders.json")["Body"].read())
+    state = json.loads(cloud.client("s3").get_object(Bucket="silver", Key="state/runs/shop/public.orders.json")["Body"].read())
     assert state["applied"] == 2
 
 

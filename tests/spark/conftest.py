@@ -3,6 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
+from support.commands import Command, commanding
 from support.maintained import let_hours_pass
 from support.pause import Pause, pausing
 
@@ -23,3 +24,9 @@ def other(spark: SparkSession) -> SparkSession:
 def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
     """`pause(module, point, action)` runs ``action`` the first time the job comes to ``point`` of ``module``."""
     return pausing(monkeypatch)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    """`command(name, document, *options)` runs a command in this process."""
+    return commanding(capsys)

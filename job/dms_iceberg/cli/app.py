@@ -21,11 +21,13 @@ from dms_iceberg.cli.options import (
     Rebuild,
     ReloadStarted,
     Tables,
+    TakeOver,
     Truncate,
     TruncatedAt,
     prepared,
     run_request,
     starting_session,
+    taking_over,
     warn_of_order,
     warn_of_salts,
 )
@@ -92,11 +94,12 @@ def run(
     truncate: Truncate = [],  # noqa: B006 - the same
     truncated_at: TruncatedAt = None,
     confirm_rows: ConfirmRows = None,
+    take_over: TakeOver = [],  # noqa: B006 - the same
     json_: AsJson = False,
 ) -> None:
     """Merge all new files, once."""
     with Words(quiet=json_) as words:
-        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild, confirm_rows)
+        request = taking_over(run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild, confirm_rows), take_over)
         loaded = prepared(config, table, words, request)
         warn_of_salts(loaded, table)
         started = starting_session(loaded, words)
@@ -124,12 +127,13 @@ def plan(
     truncated_at: TruncatedAt = None,
     confirm_rows: ConfirmRows = None,
     rebuild: Rebuild = [],  # noqa: B006 - the same
+    take_over: TakeOver = [],  # noqa: B006 - the same
     sql: Annotated[bool, typer.Option("--sql", help="Also print long SQL statements, such as those that create tables.")] = False,
     json_: AsJson = False,
 ) -> None:
     """Show what a run would do: files, rows, steps, schema changes as SQL, and gold models to refresh. Changes nothing."""
     with Words(quiet=json_) as words:
-        request = run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild, confirm_rows)
+        request = taking_over(run_request(load_complete, reload_started_at, truncate, truncated_at, rebuild, confirm_rows), take_over)
         loaded = prepared(config, table, words, request)
         warn_of_order(loaded, words)
         started = starting_session(loaded, words)
@@ -142,7 +146,8 @@ def plan(
         previews = preview(spark, loaded, table, request, words.now)
         changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
         renamed = {loaded.tables[one.table].target: one.renamed for one in previews}
-        models = preview_models(loaded, model_statuses(spark, loaded, with_maintenance=False), changing, renamed)
+        statuses = model_statuses(spark, loaded, with_maintenance=False, take_over=take_over)
+        models = preview_models(loaded, statuses, changing, renamed)
     if json_:
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))

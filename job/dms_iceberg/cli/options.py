@@ -45,6 +45,13 @@ Rebuild = Annotated[
         help="Build this table (schema.table) again from bronze with the present configuration; readers see the old content until then."
     ),
 ]
+TakeOver = Annotated[
+    list[str],
+    typer.Option(
+        help="This table (schema.table) or gold model was another pipeline's, or of other files, and is this document's from now on; "
+        "may be repeated.",
+    ),
+]
 Truncate = Annotated[
     list[str], typer.Option(help="The source table (schema.table) was truncated, which DMS does not write; may be repeated.")
 ]
@@ -216,6 +223,13 @@ def run_request(
         raise ConfigError(["--confirm-rows: belongs to one table; name one alone with --truncate or --load-complete"], _WHERE)
     at = at if truncate else ""
     return RunRequest(frozenset(load_complete), started, frozenset(truncate), at, frozenset(rebuild), confirm_rows)
+
+
+def taking_over(request: "RunRequest", names: Sequence[str]) -> "RunRequest":
+    """Return the request with the tables and models that the operator declares to be this document's."""
+    import attrs
+
+    return attrs.evolve(request, take_over=frozenset(names))
 
 
 def _utc_digits(option: str, text: str | None) -> str:

@@ -8,6 +8,7 @@ from dms_iceberg.config.model import Config, Model, Refresh
 from dms_iceberg.config.model_sql import ModelSqlError, named_columns, references, taken_columns
 from dms_iceberg.config.partition import PartitionError, parse_partition
 from dms_iceberg.config.problems import Problems, below, item, suggestion
+from dms_iceberg.config.property_checks import OWNED_PREFIX
 
 
 def check_models(config: Config, problems: Problems) -> None:
@@ -17,6 +18,8 @@ def check_models(config: Config, problems: Problems) -> None:
         path = below("gold", name)
         _check_name(name, config, path, problems)
         _check_partitions(model, path, problems)
+        for taken in (one for one in model.table_properties if one.startswith(OWNED_PREFIX)):
+            problems.add(below(path, "table_properties"), f"'{taken}' cannot be set here; '{OWNED_PREFIX}*' holds the job's own records")
         if model.sql:
             inputs[name] = _check_sql(name, model, config, below(path, "sql"), problems)
     _check_order(inputs, problems)

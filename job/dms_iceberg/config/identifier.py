@@ -6,6 +6,8 @@ from dms_iceberg.config.choices import CatalogType
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.problems import Problems
 
+REPLAYS_SUFFIX = "__replays"
+"""Ends the name of the table that records which rows of a quarantine replays have resolved; the rest is the name of the quarantine."""
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_]{1,255}")
 _GLUE_IDENTIFIER = re.compile(r"[a-z0-9_]{1,255}")
 
@@ -34,4 +36,4 @@ def check_table_name(name: str, path: str, config: Config, problems: Problems) -
 def quarantine_names(target: str) -> tuple[str, str]:
     """Return the names, in the quarantine's namespace, of a target's two tables: its rejected rows, and which of them replays resolved."""
     name = target.replace(".", "__")
-    return name, f"{name}__replays"
+    return name, f"{name}{REPLAYS_SUFFIX}"

@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-_EPOCH_FOLDER = re.compile(r"(?:^|/)epoch-(\d{1,9})/*$")
+EPOCH_FOLDER = re.compile(r"(?:^|/)epoch-(\d{1,9})/*$")
 
 
 @attrs.frozen(kw_only=True)
@@ -108,7 +108,7 @@ class Bronze:
     @property
     def epoch(self) -> int:
         """Number of the full load that the files belong to: of the folder ``epoch-<number>`` at the end of ``uri``, else 0."""
-        found = _EPOCH_FOLDER.search(self.uri)
+        found = EPOCH_FOLDER.search(self.uri)
         return int(found[1]) if found else 0
 
 

@@ -36,7 +36,8 @@ OWNED_PROPERTIES = {
 }
 """Table properties that cannot be set, and why, or what to do instead."""
 
-_OWNED_PREFIX = "dms-iceberg."
+OWNED_PREFIX = "dms-iceberg."
+"""Begins the names of the table properties in which the job records progress and owner."""
 
 
 def check_properties(place: Place, names: Sequence[str] | None) -> None:
@@ -48,8 +49,8 @@ def check_properties(place: Place, names: Sequence[str] | None) -> None:
     """
     properties = place.table.table_properties
     for name, value in properties.items():
-        if name in OWNED_PROPERTIES or name.startswith(_OWNED_PREFIX):
-            reason = OWNED_PROPERTIES.get(name, f"'{_OWNED_PREFIX}*' holds the job's own progress")
+        if name in OWNED_PROPERTIES or name.startswith(OWNED_PREFIX):
+            reason = OWNED_PROPERTIES.get(name, f"'{OWNED_PREFIX}*' holds the job's own records")
             place.add("table_properties", f"'{name}' cannot be set here; {reason}")
         elif (problem := property_problem(name, value)) is not None:
             place.add("table_properties", problem)

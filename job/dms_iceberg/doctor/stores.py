@@ -7,6 +7,7 @@ from dms_iceberg.bronze.keys import table_prefix
 from dms_iceberg.bronze.nearest_folders import nameless
 from dms_iceberg.config.model import Config
 from dms_iceberg.doctor.finding import Examination, Finding, Verdict, tried
+from dms_iceberg.runs.state_file import state_folder
 from dms_iceberg.storage.open_store import open_store
 from dms_iceberg.storage.store import ObjectStore, join
 
@@ -26,7 +27,7 @@ def examine_stores(config: Config) -> Examination:
     """Yield what reading bronze, and writing the run state, finds."""
     bronze, state = open_store(config.bronze.uri), open_store(config.state_uri)
     yield tried("bronze", lambda: _read(bronze, config), _BRONZE)
-    yield from examine_writing("run state", state, "runs/", with_clock=True)
+    yield from examine_writing("run state", state, state_folder(config), with_clock=True)
 
 
 def examine_writing(subject: str, store: ObjectStore, folder: str, *, with_clock: bool = False) -> Examination:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import attrs
+import structlog
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
@@ -11,7 +12,7 @@ from dms_iceberg.config.model import Model, Refresh
 from dms_iceberg.config.model_meaning import clock_of
 from dms_iceberg.config.model_sql import references, taken_columns
 from dms_iceberg.config.partition import parse_partition
-from dms_iceberg.context import RunContext
+from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.gold.model_inputs import ModelInputs, recorded_inputs
 from dms_iceberg.gold.query_columns import give_snapshot_present_columns, query_columns
@@ -20,10 +21,12 @@ from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.iceberg.commit_errors import is_conflict, refusal
 from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
+from dms_iceberg.silver.owner import owner_of_model
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.sql.quoting import quote_path, string_literal
 
+_LOG = structlog.get_logger("dms_iceberg")
 _PROPERTIES = {
     # A model is read more often than written: no reader should have to apply deletes.
     "write.merge.mode": "copy-on-write",
@@ -53,10 +56,11 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     for table in tables.values():
         give_snapshot_present_columns(table, model.sql)
     now = ModelInputs.of(model, tables)
-    target = TargetTable(context.spark, context.config.catalog.name, name)
+    target = TargetTable(context.spark, context.config.catalog.name, name, owner_of_model(context.config, name))
     last = None
     if target.exists():
         target.refresh()
+        _claim(context, target)
         last = recorded_inputs(target)
     if last is not None and now.is_of(last, clock_of(model.sql)):
         return
@@ -70,6 +74,21 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     head = target.head()
     if head is not None:
         report.snapshot_id, report.rows = head.id, int(head.summary.get("total-records", 0))
+
+
+def _claim(context: RunContext, target: TargetTable) -> None:
+    """Refuse a model of another owner, or take it over if the operator has declared that.
+
+    Raises:
+        TargetError: the table is another's.
+    """
+    conflict = target.conflict()
+    if conflict is None:
+        return
+    if not conflict.former or target.name not in context.request.take_over:
+        raise TargetError(conflict.text)
+    target.take_over()
+    _LOG.warning("table_taken_over", table=target.name, run_id=context.run_id, former=[conflict.former])
 
 
 @attrs.frozen(eq=False)
@@ -95,6 +114,7 @@ class _Refresh:
 
         Raises:
             TargetError: a column has a name with which nobody could read the table. A select list with ``*`` does not show it.
+            PlanIsStaleError: another writer has created the table meanwhile.
         """
         spark, target, model = self.context.spark, self.target, self.model
         columns = spark.sql(self.sql).columns
@@ -105,14 +125,21 @@ class _Refresh:
                 "columns instead of '*', and give this one another name with AS. The table is as it was."
             )
         # An existing table keeps its format version, because Iceberg cannot lower it.
-        settings = {**({} if target.exists() else {"format-version": "2"}), **_PROPERTIES, **model.table_properties}
+        is_new = not target.exists()
+        settings = {**({"format-version": "2"} if is_new else {}), **_PROPERTIES, **model.table_properties, **target.owned}
         properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
+        # A table that another writer creates meanwhile is not replaced: whose it is, the next try sees.
         statement = (
-            f"CREATE OR REPLACE TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} "
+            f"CREATE {'' if is_new else 'OR REPLACE '}TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} "
             f"TBLPROPERTIES ({properties}) AS {self.sql}"
         )
-        commit_with(spark, self.now.to_summary(), lambda: spark.sql(statement))
+        try:
+            commit_with(spark, self.now.to_summary(), lambda: spark.sql(statement))
+        except FAILURES as error:
+            if is_new and target.exists():
+                raise PlanIsStaleError from error
+            raise
         target.refresh()
 
     def _refuse_partition_names(self, columns: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """The status of every gold model: from Iceberg's metadata alone."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,12 +9,13 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config, Model
 from dms_iceberg.config.model_meaning import clock_of
-from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.errors import DmsIcebergError, TargetError
 from dms_iceberg.gold.model_inputs import Input, ModelInputs, recorded_inputs
 from dms_iceberg.gold.query_columns import has_other_names
 from dms_iceberg.gold.refresh import tables_of
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.maintenance.execute import needed
+from dms_iceberg.silver.owner import owner_of_model
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 
@@ -56,27 +57,37 @@ class ModelStatus:
         return attrs.asdict(self)
 
 
-def model_statuses(spark: SparkSession, config: Config, *, with_maintenance: bool = True) -> list[ModelStatus]:
-    """Return the status of every model. ``with_maintenance`` reads more than its snapshots, to find the maintenance that it needs."""
-    return [_isolated(spark, config, name, model, with_maintenance=with_maintenance) for name, model in config.gold.items()]
+def model_statuses(
+    spark: SparkSession, config: Config, *, with_maintenance: bool = True, take_over: Collection[str] = ()
+) -> list[ModelStatus]:
+    """Return the status of every model.
+
+    Args:
+        with_maintenance: read more than its snapshots, to find the maintenance that it needs.
+        take_over: models that are this document's by now, though another's before.
+    """
+    return [_isolated(spark, config, name, with_maintenance=with_maintenance, is_taken_over=name in take_over) for name in config.gold]
 
 
-def _isolated(spark: SparkSession, config: Config, name: str, model: Model, *, with_maintenance: bool) -> ModelStatus:
+def _isolated(spark: SparkSession, config: Config, name: str, *, with_maintenance: bool, is_taken_over: bool) -> ModelStatus:
     try:
-        return _status(spark, config, name, model, with_maintenance=with_maintenance)
+        return _status(spark, config, name, with_maintenance=with_maintenance, is_taken_over=is_taken_over)
     except FAILURES as error:
         return ModelStatus(model=name, error=describe(error))
     except DmsIcebergError as error:
         return ModelStatus(model=name, error=str(error))
 
 
-def _status(spark: SparkSession, config: Config, name: str, model: Model, *, with_maintenance: bool) -> ModelStatus:
+def _status(spark: SparkSession, config: Config, name: str, *, with_maintenance: bool, is_taken_over: bool) -> ModelStatus:
+    model = config.gold[name]
     tables = tables_of(spark, config.catalog.name, model)
     status = ModelStatus(model=name, waits_for=[table.name for table in tables.values() if not table.exists()])
-    target = TargetTable(spark, config.catalog.name, name)
+    target = TargetTable(spark, config.catalog.name, name, owner_of_model(config, name))
     if not target.exists():
         return status
     target.refresh()
+    if (conflict := target.conflict()) and not (conflict.former and is_taken_over):
+        raise TargetError(conflict.text)
     head, last = target.head(), recorded_inputs(target)
     made_at = next((one.timestamp_ms for one in target.lineage() if GOLD_KEY in one.summary), None) if last is not None else None
     behind = ["content"]

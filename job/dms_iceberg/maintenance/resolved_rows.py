@@ -6,8 +6,8 @@ The table of replays keeps which rows a replay resolved, because a rebuild write
 from datetime import UTC, datetime, timedelta
 
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.quarantine import chain, change_quarantine, quarantine_table, replays_name, replays_table
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.quarantine import chain
+from dms_iceberg.silver.quarantine_tables import change_quarantine, quarantine_part, quarantine_table, replays_name, replays_table
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.quoting import string_literal
 
@@ -34,11 +34,10 @@ def remove_resolved(here: TableContext) -> int:
 def _condition(here: TableContext) -> str:
     """Return a SQL condition for these rows, "" if there are none."""
     context, table, silver = here.context, here.table, here.target
-    replays = TargetTable(context.spark, context.config.catalog.name, replays_name(context.config, table))
-    if not silver.exists() or not replays.exists():
+    replays = quarantine_part(context.spark, context.config, table, replays_name(context.config, table))
+    if not silver.exists() or replays is None:
         return ""
     silver.refresh()
-    replays.refresh()
     head = replays.head()
     carriers = [one for one in silver.snapshots() if PROGRESS_KEY in one.summary]
     if head is None or not carriers:

@@ -15,7 +15,8 @@ from dms_iceberg.maintenance.execute import MaintainedTable, execute
 from dms_iceberg.maintenance.plan import Scope, Step, TableStats
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
 from dms_iceberg.retry import attempt, planned_again
-from dms_iceberg.silver.quarantine import quarantine_name, replays_name
+from dms_iceberg.silver.owner import owner_of_model
+from dms_iceberg.silver.quarantine_tables import quarantine_name, quarantine_part, refuse_moved, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store
@@ -57,14 +58,18 @@ def maintain_table(context: RunContext, table: Table, budget: float | None = Non
 
     def tables(chosen: Scope, deadline: float) -> Iterator[MaintainedTable]:
         silver = TableContext.of(context, table)
+        if silver.target.exists():
+            silver.target.refresh()
+            silver.target.refuse_other_owner()
         yield MaintainedTable(context, table.maintenance, silver.target, chosen, deadline)
         if chosen is Scope.FULL:
-            quarantine, replays = (
-                _named(context, quarantine_name(context.config, table)),
-                _named(context, replays_name(context.config, table)),
-            )
-            yield MaintainedTable(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, resolved_by=silver)
-            yield MaintainedTable(context, table.maintenance, replays, chosen, deadline, is_silver=False)
+            if silver.target.exists():
+                refuse_moved(context.config, table, silver.target)
+            quarantine, replays = _quarantine(context, table)
+            if quarantine is not None:
+                yield MaintainedTable(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, resolved_by=silver)
+            if replays is not None:
+                yield MaintainedTable(context, table.maintenance, replays, chosen, deadline, is_silver=False)
 
     return _maintained(context, report, table.maintenance, budget, scope, tables)
 
@@ -74,13 +79,19 @@ def maintain_model(context: RunContext, name: str, budget: float | None = None, 
     report, rules = MaintenanceReport(table=name, target=name), context.config.maintenance
 
     def tables(chosen: Scope, deadline: float) -> Iterator[MaintainedTable]:
-        yield MaintainedTable(context, rules, _named(context, name), chosen, deadline, is_silver=False)
+        target = TargetTable(context.spark, context.config.catalog.name, name, owner_of_model(context.config, name))
+        if target.exists():
+            target.refresh()
+            target.refuse_other_owner()
+            yield MaintainedTable(context, rules, target, chosen, deadline, is_silver=False)
 
     return _maintained(context, report, rules, budget, scope, tables)
 
 
-def _named(context: RunContext, name: str) -> TargetTable:
-    return TargetTable(context.spark, context.config.catalog.name, name)
+def _quarantine(context: RunContext, table: Table) -> tuple[TargetTable | None, TargetTable | None]:
+    config = context.config
+    quarantine, replays = (quarantine_part(context.spark, config, table, name(config, table)) for name in (quarantine_name, replays_name))
+    return quarantine, replays
 
 
 def _maintained(

@@ -11,7 +11,9 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.replay.examples import Example, shown_key
 from dms_iceberg.runs.request import tables_with_kept_positions
+from dms_iceberg.silver.owner import owner_of
 from dms_iceberg.silver.quarantine import open_rows, reason_is
+from dms_iceberg.silver.quarantine_tables import refuse_moved
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -86,11 +88,13 @@ def list_quarantine(
 
 def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequence[str], examples: int) -> OpenRows:
     found = OpenRows(table=table.source, target=table.target)
-    target = TargetTable(spark, config.catalog.name, table.target)
+    target = TargetTable(spark, config.catalog.name, table.target, owner_of(config, table))
     try:
         if not target.exists():
             return found
         target.refresh()
+        target.refuse_other_owner()
+        refuse_moved(config, table, target)
         rows = open_rows(spark, config, table, target.progress())
         withheld = Withheld.from_properties(target.properties())
         masked = withheld.masks if withheld is not None else ()

@@ -18,6 +18,13 @@ class RecordTruncate:
 
 
 @attrs.frozen
+class TakeOver:
+    """Record the document as owner of the table and of its quarantine; ``tables`` are those that were another's, each with that owner."""
+
+    tables: tuple[str, ...]
+
+
+@attrs.frozen
 class RenameColumns:
     """Give columns their declared new names."""
 
@@ -144,6 +151,7 @@ class Done:
 
 Action = (
     RecordTruncate
+    | TakeOver
     | RenameColumns
     | DropBranches
     | RestoreBackfills

@@ -1,5 +1,7 @@
 """Execute an action, with at most one commit that changes rows, and return what to report of it."""
 
+from collections.abc import Sequence
+
 import attrs
 import structlog
 
@@ -27,6 +29,7 @@ from dms_iceberg.runs.actions import (
     RestoreBackfills,
     SkipFiles,
     SwitchMode,
+    TakeOver,
     Wait,
 )
 from dms_iceberg.runs.batch import merge_batch, skip_files
@@ -41,6 +44,7 @@ from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.switch_mode import switch_mode
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.takeover import take_over
 
 _LOG = structlog.get_logger("dms_iceberg")
 
@@ -80,6 +84,9 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
             statements = _schema(here.target, state, action)
             _LOG.info("schema_changed", table=here.table.source, run_id=here.context.run_id, statements=list(statements))
             return Outcome(statements, warnings=state.opened.warnings if state.opened is not None else ())
+        case TakeOver(tables):
+            _take_over(here, tables)
+            return Outcome()
         case Wait(warnings):
             return Outcome(warnings=warnings, more=False, waits=True)
         case Done(warnings, checks):
@@ -117,6 +124,11 @@ def _content(here: TableContext, state: TableState, action: Action) -> tuple[str
         case _:
             raise TypeError(f"no action to apply: {action!r}")
     return ()
+
+
+def _take_over(here: TableContext, tables: Sequence[str]) -> None:
+    take_over(here)
+    _LOG.warning("table_taken_over", table=here.table.source, run_id=here.context.run_id, former=list(tables))
 
 
 def _create(here: TableContext, state: TableState, action: CreateTable) -> None:

@@ -35,7 +35,8 @@ from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import check_expressions, refuse_clock
 from dms_iceberg.silver.check_configuration import checked_property
 from dms_iceberg.silver.cleaning import made_by
-from dms_iceberg.silver.quarantine import change_quarantine, prepare_quarantine, quarantine_sql, rejected_changes, rejected_rows, resolve
+from dms_iceberg.silver.quarantine import quarantine_sql, rejected_changes, rejected_rows, resolve
+from dms_iceberg.silver.quarantine_tables import change_quarantine, prepare_quarantine
 from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_properties
 from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable

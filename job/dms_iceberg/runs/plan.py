@@ -27,6 +27,7 @@ from dms_iceberg.runs.actions import (
     RestoreBackfills,
     SkipFiles,
     SwitchMode,
+    TakeOver,
     Wait,
 )
 from dms_iceberg.runs.state import OpenedBatch, TableState
@@ -84,6 +85,8 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
     if _is_truncate_first(state, request) and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
         doubt = truncate_doubt(state.table, state.main.progress, request.truncated_at)
         return _confirmed(state, request, doubt, CountRows(state.main, request.truncated_at)) or RecordTruncate(request.truncated_at)
+    if state.to_take_over:
+        return TakeOver(state.to_take_over)
     if state.renames:
         return RenameColumns(state.renames)
     if state.outdated:

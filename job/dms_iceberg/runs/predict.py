@@ -19,6 +19,7 @@ from dms_iceberg.runs.actions import (
     RestoreBackfills,
     SkipFiles,
     SwitchMode,
+    TakeOver,
 )
 from dms_iceberg.runs.state import OpenedBatch, TableState
 from dms_iceberg.silver.rename import renamed, renamed_progress
@@ -42,6 +43,8 @@ def after(state: TableState, action: Action) -> TableState:
         case RecordTruncate(at):
             pending = attrs.evolve(state.pending, truncates=sorted({*state.pending.truncates, at}))
             return attrs.evolve(state, pending=pending)
+        case TakeOver():
+            return attrs.evolve(state, to_take_over=())
         case DropBranches():
             return attrs.evolve(state, outdated=())
         case ApplyTruncate(branch, at):

@@ -46,6 +46,7 @@ from dms_iceberg.silver.backfill import restore_statements
 from dms_iceberg.silver.check_configuration import check
 from dms_iceberg.silver.ddl import create_sql
 from dms_iceberg.silver.first_seen import known_before, unknown_warnings
+from dms_iceberg.silver.quarantine_tables import refuse_others_quarantine
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Types
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -119,6 +120,8 @@ def preview(
 def _preview_table(here: TableContext, one: TablePreview) -> None:
     context = here.context
     state = _read(here, RunMemory())
+    if not state.to_take_over:
+        refuse_others_quarantine(here)
     begin, merges = state, False
     recorded: RecordTruncate | None = None
     one.warnings += state.warnings
@@ -150,7 +153,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
         elif isinstance(action, PublishRebuild):
             state.memory.rebuilt = True
             rebuilt, state = state, read_state(here, state.memory, predicted_rebuild=True)
-            state = attrs.evolve(state, columns=rebuilt.columns, switch=rebuilt.switch, renames=())
+            state = attrs.evolve(state, columns=rebuilt.columns, switch=rebuilt.switch, renames=(), to_take_over=())
             one.warnings += [text for text in state.warnings if text not in one.warnings]
         else:
             state = after(state, action)

@@ -47,13 +47,14 @@ from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.late_declarations import refuse_both_names, refuse_late_renames, standing_warnings, unfilled, unfilled_warning
 from dms_iceberg.silver.name_changes import follow, follow_lines, rename_questions, returned_warning, structure, structures
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
+from dms_iceberg.silver.quarantine_tables import refuse_moved
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.schema_diff import AddColumn, Types
-from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.table_memory import Memory
+from dms_iceberg.silver.takeover import to_take_over
 from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
@@ -73,7 +74,9 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
     exists = target.exists()
     if exists:
         target.refresh()
-        refuse_other_source(table, target.properties())
+    others = to_take_over(here)
+    if exists:
+        refuse_moved(context.config, table, target)
         refuse_declared(here)
     columns = silver_types(target, table)
     head = target.head() if exists else None
@@ -87,6 +90,7 @@ def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool
         uri=context.config.bronze.uri,
         bounds=context.config.batch,
         look_back=context.look_back(),
+        to_take_over=others,
         renames=tuple(renames(table, target.all_columns())) if exists else (),
         switch=tuple(switch_statements(target, table)) if exists else (),
         memory=memory,

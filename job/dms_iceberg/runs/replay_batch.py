@@ -18,7 +18,8 @@ from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
 from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import refuse_clock
-from dms_iceberg.silver.quarantine import REJECTION, change_quarantine, resolve, update_rejections_sql
+from dms_iceberg.silver.quarantine import REJECTION, resolve, update_rejections_sql
+from dms_iceberg.silver.quarantine_tables import change_quarantine
 from dms_iceberg.silver.recorded_declarations import source_names
 from dms_iceberg.silver.rejected_key import rejected_key_sql
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties

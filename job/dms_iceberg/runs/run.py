@@ -86,7 +86,7 @@ def run(
 def run_table(
     context: RunContext, table: Table, state: ObjectStore, listener: Listener | None = None, observer: RunObserver = NO_OBSERVER
 ) -> TableReport:
-    """Merge all new files of one table. Report an error in the result and in ``runs/<table>.json`` instead of raising it."""
+    """Merge all new files of one table. Report an error in the result and in its state file instead of raising it."""
     started = time.monotonic()
     report = TableReport(table=table.source, target=table.target)
     log = _LOG.bind(table=table.source, run_id=context.run_id)
@@ -106,9 +106,9 @@ def run_table(
         observer.doing(table.source, "maintain the table")
         maintain_after_run(context, table, report)
     if report.error or report.batches:
-        write_state_file(state, table, context.run_id, report, requested=context.request != NO_REQUEST)
+        write_state_file(state, context, table, report)
     elif not report.stopped:
-        clear_error(state, table, context.run_id, requested=context.request != NO_REQUEST)
+        clear_error(state, context, table)
     observer.done(table.source)
     return report
 

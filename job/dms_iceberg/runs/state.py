@@ -102,6 +102,7 @@ class TableState:
         bounds: limits of a batch.
         look_back: the interval in which late files are looked for.
         marker: DMS's statement that the load is complete.
+        to_take_over: tables of another owner that the operator has declared to be this document's, each with that owner.
         renames: declared renames that are still to be done.
         outdated: branches that were built with another configuration.
         lost_backfills: columns of main to backfill again.
@@ -127,6 +128,7 @@ class TableState:
     bounds: Batch
     look_back: LookBack
     marker: LoadMarker | None = None
+    to_take_over: tuple[str, ...] = ()
     renames: tuple[RenameColumn, ...] = ()
     outdated: tuple[str, ...] = ()
     lost_backfills: tuple[AddColumn, ...] = ()

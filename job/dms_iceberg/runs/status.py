@@ -31,9 +31,9 @@ from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.late_declarations import refuse_late_renames, standing_warnings
 from dms_iceberg.silver.open_count import count_open_and_keys
 from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.quarantine_tables import refuse_moved
 from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import renamed, renamed_properties, renames
-from dms_iceberg.silver.source import refuse_other_source
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
@@ -113,7 +113,7 @@ def _isolated(here: TableContext, state: ObjectStore) -> TableStatus:
 
 def _status(here: TableContext, state: ObjectStore) -> TableStatus:
     context, table, target = here.context, here.table, here.target
-    last, damage = read_state_file(state, table)
+    last, damage = read_state_file(state, context.config, table)
     status = TableStatus(
         table=table.source,
         target=table.target,
@@ -125,6 +125,8 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
         warnings, new_files = _bronze(here)
         return attrs.evolve(status, warnings=warnings, new_files=new_files or None)
     target.refresh()
+    if conflict := target.conflict():
+        return attrs.evolve(status, exists=True, problem=conflict.text, new_files=0)
     head, progress = target.head(), target.progress()
     summary = head.summary if head else {}
     rows, keys = _quarantined(here, progress)
@@ -150,10 +152,10 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
 def _problem(here: TableContext) -> str | None:
     """Return why a run would fail even with nothing to merge. Salts are not checked: they are available where the job runs."""
     table, target = here.table, here.target
-    if target.head() is None or is_checked(here):
-        return None
     try:
-        refuse_other_source(table, target.properties())
+        refuse_moved(here.context.config, table, target)
+        if target.head() is None or is_checked(here):
+            return None
         found = branch_state(here)
         if found.branch is not None:
             return None

@@ -21,6 +21,7 @@ from dms_iceberg.runs.actions import (
     RestoreBackfills,
     SkipFiles,
     SwitchMode,
+    TakeOver,
     Wait,
 )
 
@@ -36,6 +37,8 @@ def words(action: Action) -> str | None:
             return _published_words(action)
         case RecordTruncate(at):
             return f"record in bronze the truncate at {shown_time(at)}"
+        case TakeOver(tables):
+            return f"take over {'; '.join(tables)}"
         case DropBranches(names):
             return f"remove what was built with another configuration ({', '.join(names)})"
         case CreateTable(columns, is_loaded):

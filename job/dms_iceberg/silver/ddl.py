@@ -9,7 +9,6 @@ from dms_iceberg.config.partition import PartitionField, parse_partition
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import key_property
 from dms_iceberg.silver.metadata_columns import metadata_columns
-from dms_iceberg.silver.source import source_property
 from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {
@@ -48,12 +47,19 @@ def default_properties(table: Table) -> dict[str, str]:
     }
 
 
-def create_sql(name: str, columns: Mapping[str, str], table: Table) -> str:
+def create_sql(name: str, columns: Mapping[str, str], table: Table, owned: Mapping[str, str] | None = None) -> str:
     """Return the CREATE TABLE statement: silver columns in their order, then the metadata columns.
 
     The job makes the table by Iceberg's own interface (`iceberg.new_table`), because SQL cannot name partition fields.
+
+    Args:
+        name: the quoted name of the table.
+        columns: types by column.
+        table: the table's configuration.
+        owned: the table properties that record its owner.
     """
-    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(created_properties(columns, table).items()))
+    created = created_properties(columns, table, owned or {})
+    properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in sorted(created.items()))
     partition = partition_sql(table.partition_by)
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns_sql(columns, table)}) USING iceberg{partition} TBLPROPERTIES ({properties})"
 
@@ -65,9 +71,9 @@ def columns_sql(columns: Mapping[str, str], table: Table) -> str:
     return ", ".join(body)
 
 
-def created_properties(columns: Mapping[str, str], table: Table) -> dict[str, str]:
-    """Return all properties that a table is created with."""
-    return default_properties(table) | key_property(table, columns) | source_property(table) | Cleaning.of(table).to_properties()
+def created_properties(columns: Mapping[str, str], table: Table, owned: Mapping[str, str]) -> dict[str, str]:
+    """Return all properties that a table is created with; ``owned`` are those that record its owner."""
+    return default_properties(table) | key_property(table, columns) | dict(owned) | Cleaning.of(table).to_properties()
 
 
 def partition_fields(partition_by: Sequence[str], columns: Iterable[str]) -> list[PartitionField]:

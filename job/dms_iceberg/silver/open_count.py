@@ -7,7 +7,8 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.few_rows import few_rows
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.quarantine import chain, is_merged, quarantine_name, replays_name
+from dms_iceberg.silver.quarantine import chain, is_merged
+from dms_iceberg.silver.quarantine_tables import quarantine_name, quarantine_part, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 
@@ -70,13 +71,9 @@ def _resolved(here: TableContext, newest: str) -> set[str]:
 
 
 def _refreshed(here: TableContext, name: Callable[[Config, Table], str]) -> TargetTable | None:
-    """Return a table beside this one by its name, as of now; None if there is none."""
+    """Return a table of the quarantine by its name, as of now; None if there is none."""
     config = here.context.config
-    found = TargetTable(here.context.spark, config.catalog.name, name(config, here.table))
-    if not found.exists():
-        return None
-    found.refresh()
-    return found
+    return quarantine_part(here.context.spark, config, here.table, name(config, here.table))
 
 
 def _had_rows(rejected: TargetTable, before_ms: int | None) -> bool:

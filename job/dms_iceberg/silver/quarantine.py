@@ -7,7 +7,7 @@ quarantine, with the id of the replay and that of the one before it. The silver 
 row is *open* unless a replay in the history of main's head has resolved it (``docs/adr/0010-replays-are-a-chain.md``).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
@@ -17,37 +17,16 @@ from pyspark.sql.functions import max as max_
 
 from dms_iceberg.bronze.keys import parse_key, table_prefix, time_of
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.identifier import quarantine_names
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.iceberg.format_v3 import session_for
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.quarantine_tables import COLUMNS, LATER_COLUMNS, prepare_replays, quarantine_name, quarantine_part, replays_name
 from dms_iceberg.silver.rejected_key import rejected_key_sql
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, KEY_TEXT, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER
-from dms_iceberg.sql.quoting import quote, quote_path, string_literal
+from dms_iceberg.sql.quoting import quote, string_literal
 
-_COLUMNS = {
-    "id": "string",
-    "source_table": "string",
-    "file": "string",
-    "etag": "string",
-    "row_number": "bigint",
-    "reason": "string",
-    "detail": "string",
-    "op": "string",
-    "position": "string",
-    "committed_at": "timestamp",
-    "key": "string",
-    "record": "string",
-    "quarantined_at": "timestamp",
-    "run_id": "string",
-    "load": "bigint",
-    "layout": "string",
-}
-_LATER_COLUMNS = ("load", "layout")
-"""Columns that quarantine tables of earlier versions lack."""
 REJECTION = {
     "reason": f"substring_index({PROBLEM}, ': ', 1)",
     "detail": f"substr({PROBLEM}, instr({PROBLEM}, ': ') + 2)",
@@ -56,55 +35,6 @@ REJECTION = {
     "committed_at": COMMITTED_AT,
 }
 """Columns that say what was rejected and why, as SQL: another configuration may say otherwise of the same row."""
-REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_id": "string"}
-
-
-def quarantine_name(config: Config, table: Table) -> str:
-    """Return the name of a table's quarantine table in the catalog: ``<namespace>.<target with dots as __>``."""
-    return f"{config.quarantine.namespace}.{quarantine_names(table.target)[0]}"
-
-
-def replays_name(config: Config, table: Table) -> str:
-    """Return the name of the table that records which rows of the quarantine replays have resolved."""
-    return f"{config.quarantine.namespace}.{quarantine_names(table.target)[1]}"
-
-
-def quarantine_table(config: Config, table: Table) -> str:
-    """Return the quoted name of a table's quarantine table."""
-    return quote_path([config.catalog.name, *quarantine_name(config, table).split(".")])
-
-
-def replays_table(config: Config, table: Table) -> str:
-    """Return the quoted name of the table of its replays."""
-    return quote_path([config.catalog.name, *replays_name(config, table).split(".")])
-
-
-def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> None:
-    """Create the quarantine table unless it exists; one of an earlier version gets the columns that it lacks."""
-    name = quarantine_table(config, table)
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
-    spark.sql(create_quarantine_sql(name))
-    present = set(spark.table(name).columns)
-    if missing := [f"{column} {_COLUMNS[column]}" for column in _LATER_COLUMNS if column not in present]:
-        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
-
-
-def create_quarantine_sql(name: str) -> str:
-    """Return the CREATE TABLE statement of a quarantine table."""
-    body = ", ".join(f"{column} {type_}" for column, type_ in _COLUMNS.items())
-    return (
-        f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2', "
-        "'write.merge.mode' = 'merge-on-read', 'write.merge.isolation-level' = 'serializable')"
-    )
-
-
-def change_quarantine(spark: SparkSession, config: Config, table: Table, statement: Callable[[str], str]) -> None:
-    """Run a MERGE or DELETE on a table's quarantine table; ``statement`` returns the SQL for its quoted name."""
-    # It is created in format 2; the operator may have upgraded it.
-    target = TargetTable(spark, config.catalog.name, quarantine_name(config, table))
-    target.refresh()
-    with session_for(spark, target.iceberg):
-        spark.sql(statement(quarantine_table(config, table)))
 
 
 def resolve(context: RunContext, table: Table, ids: DataFrame, replay: str, parent: str) -> None:
@@ -117,22 +47,20 @@ def resolve(context: RunContext, table: Table, ids: DataFrame, replay: str, pare
         replay: id of the replay.
         parent: id of the replay before it in the content's history, "" for none.
     """
-    name = replays_table(context.config, table)
-    body = ", ".join(f"{column} {type_}" for column, type_ in REPLAY_COLUMNS.items())
-    context.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg TBLPROPERTIES ('format-version' = '2')")
+    name = prepare_replays(context.spark, context.config, table)
     values = {"replay": replay, "parent": parent, "run_id": context.run_id}
     ids.selectExpr("id", *(f"{string_literal(value)} AS {column}" for column, value in values.items())).writeTo(name).append()
 
 
 def quarantine_sql(name: str, source: str) -> str:
     """Return the idempotent MERGE of quarantine rows. WHEN MATCHED makes two writers of one row conflict instead of duplicating it."""
-    columns = ", ".join(_COLUMNS)
+    columns = ", ".join(COLUMNS)
     # A row that a rebuild rejects again gets the reason of the present configuration, and the present time: see `rejected_since`.
-    again = ", ".join(f"t.{column} = s.{column}" for column in _COLUMNS if column != "id")
+    again = ", ".join(f"t.{column} = s.{column}" for column in COLUMNS if column != "id")
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
         f"WHEN MATCHED THEN UPDATE SET {again} "
-        f"WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({', '.join(f's.{c}' for c in _COLUMNS)})"
+        f"WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({', '.join(f's.{c}' for c in COLUMNS)})"
     )
 
 
@@ -204,7 +132,7 @@ def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: 
 
 def all_rows(spark: SparkSession, config: Config, table: Table) -> DataFrame | None:
     """Return all rows of a table's quarantine at its newest snapshot, None where there are none."""
-    return _as_of_now(spark, config, quarantine_name(config, table))
+    return _as_of_now(quarantine_part(spark, config, table, quarantine_name(config, table)))
 
 
 def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progress) -> DataFrame | None:
@@ -220,8 +148,8 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
     rows = all_rows(spark, config, table)
     if rows is None:
         return None
-    for column in _LATER_COLUMNS:
-        rows = rows if column in rows.columns else rows.withColumn(column, expr(f"CAST(NULL AS {_COLUMNS[column]})"))
+    for column in LATER_COLUMNS:
+        rows = rows if column in rows.columns else rows.withColumn(column, expr(f"CAST(NULL AS {COLUMNS[column]})"))
     rows = rows.where(f"coalesce(load, 0) = {progress.load}")
     files = [(row.file, row.etag) for row in rows.select("file", "etag").distinct().collect()]
     unmerged = [(file, etag) for file, etag in files if not is_merged(file, etag, table, progress)]
@@ -235,7 +163,7 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
 
 def resolved_ids(spark: SparkSession, config: Config, table: Table, newest: str) -> DataFrame | None:
     """Return the ids of the rows that a replay and all before it have resolved, None where there are none; "" is no replay."""
-    replays = _as_of_now(spark, config, replays_name(config, table)) if newest else None
+    replays = _as_of_now(quarantine_part(spark, config, table, replays_name(config, table))) if newest else None
     if replays is None:
         return None
     parents = {row.replay: row.parent for row in replays.select("replay", "parent").distinct().collect()}
@@ -265,14 +193,10 @@ def is_merged(key: str, etag: str, table: Table, progress: Progress) -> bool:
     return file is not None and progress.holds(file)
 
 
-def _as_of_now(spark: SparkSession, config: Config, name: str) -> DataFrame | None:
+def _as_of_now(found: TargetTable | None) -> DataFrame | None:
     """Return a table's rows at its newest snapshot, None without one."""
-    found = TargetTable(spark, config.catalog.name, name)
-    if not found.exists():
-        return None
-    found.refresh()
-    head = found.head()
-    return found.rows_at(head.id) if head is not None else None
+    head = found.head() if found is not None else None
+    return found.rows_at(head.id) if found is not None and head is not None else None
 
 
 def chain(parents: Mapping[str, str], newest: str) -> list[str]:

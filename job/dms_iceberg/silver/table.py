@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.commit_errors import is_there_already, is_unknown
+from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.iceberg.new_table import create_table
 from dms_iceberg.iceberg.table import IcebergTable
 from dms_iceberg.iceberg.transaction import Transaction
@@ -17,11 +19,14 @@ from dms_iceberg.silver.cleaning import CLEANING_PROPERTY
 from dms_iceberg.silver.ddl import columns_sql, created_properties, partition_fields
 from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS
+from dms_iceberg.silver.owner import Conflict, Kind, Owner, has_own_properties
 from dms_iceberg.silver.recorded_progress import find_progress
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
 from dms_iceberg.sql.quoting import quote_path
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"
+QUARANTINE_COLUMNS = (frozenset({"id", "file", "etag", "row_number", "reason", "record"}), frozenset({"id", "replay", "parent", "run_id"}))
+"""Columns by which the tables of a quarantine are known that do not record their owner, such as copies made by hand."""
 MADE_PROPERTIES = (KEY_PROPERTY, CLEANING_PROPERTY, WITHHELD_PROPERTY)
 BEFORE_PROPERTY = "dms-iceberg.before."
 """Prefix, followed by a snapshot id, of one property per switch of main to a branch: the `MADE_PROPERTIES` before the switch."""
@@ -33,20 +38,32 @@ ADDED_PROPERTY = "dms-iceberg.added."
 
 
 class TargetTable(IcebergTable):
-    """A table as this package creates and reads it: with its progress, and with what it remembers of key, cleaning and masks."""
+    """A table as this package creates and reads it: with its progress, and with what it remembers of key, cleaning and masks.
+
+    Args:
+        owner: whose table it must be to be written; None for a table that is only read.
+    """
+
+    def __init__(self, spark: SparkSession, catalog: str, target: str, owner: Owner | None = None) -> None:
+        super().__init__(spark, catalog, target)
+        self.owner = owner
 
     def create(self, columns: Mapping[str, str], table: Table) -> None:
         """Create namespace and table unless they exist.
 
         Raises:
-            TargetError: the catalog has something else of that name.
+            TargetError: the catalog has something else of that name, or another document has created the table meanwhile.
         """
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(self.parts[:-1])}")
-        if self.exists():
-            return
+        if not self.exists():
+            self._create(columns, table)
+        self.refresh()
+        self.refuse_other_owner()
+
+    def _create(self, columns: Mapping[str, str], table: Table) -> None:
         fields = partition_fields(table.partition_by, columns)
         try:
-            create_table(self.spark, self.parts, columns_sql(columns, table), fields, created_properties(columns, table))
+            create_table(self.spark, self.parts, columns_sql(columns, table), fields, created_properties(columns, table, self.owned))
         except Py4JJavaError as error:
             if not is_there_already(error):
                 raise
@@ -55,6 +72,57 @@ class TargetTable(IcebergTable):
                     f"{table.source}: the catalog has something of the name {self.name} that is no Iceberg table, such as a table of "
                     "another format or a view. Remove it there, or give the table another target. Nothing was written."
                 ) from error
+
+    @property
+    def owned(self) -> dict[str, str]:
+        """The table properties that record the owner."""
+        return self.owner.properties() if self.owner is not None else {}
+
+    def conflict(self) -> Conflict | None:
+        """Return why the table, as of the last `refresh`, is not the owner's; None if it is. It must exist."""
+        return self.owner.conflict(self.name, self.raw_properties(), self._evidence) if self.owner is not None else None
+
+    def refuse_other_owner(self) -> None:
+        """Refuse a table, as of the last `refresh`, that is not the owner's.
+
+        Raises:
+            TargetError: it is another document's, or another kind of table, or not of this package at all.
+        """
+        if found := self.conflict():
+            raise TargetError(found.text)
+
+    def take_over(self) -> None:
+        """Record the owner in a table of the same kind, which exists and was another's.
+
+        Raises:
+            Py4JJavaError: another writer committed meanwhile.
+        """
+        head = self.head()
+        transaction = super().transaction(head.id if head is not None else None)
+        transaction.set_properties(self.owned)
+        transaction.commit()
+        self.refresh()
+
+    def _evidence(self) -> Kind | None:
+        """Return what a table is whose properties do not name what it was made from."""
+        summaries = [one.summary for one in self.snapshots()]
+        if any(GOLD_KEY in one for one in summaries):
+            return Kind.MODEL
+        if any(PROGRESS_KEY in one for one in summaries) or has_own_properties(self.raw_properties()):
+            return Kind.TABLE
+        is_quarantine = any(columns <= self.all_columns().keys() for columns in QUARANTINE_COLUMNS)
+        return Kind.QUARANTINE if is_quarantine else None
+
+    def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
+        """Begin changes; see `IcebergTable.transaction`.
+
+        Raises:
+            TargetError: the table has another owner by now.
+        """
+        begun = super().transaction(planned_on, branch)
+        # What the transaction has begun with is what it will be compared with when it is committed.
+        self.refuse_other_owner()
+        return begun
 
     def partition_names(self) -> dict[str, str]:
         """Return the names of the fields of all partition specs, former ones included, each with the column that it is of.
@@ -83,6 +151,8 @@ class TargetTable(IcebergTable):
             Py4JJavaError: another writer committed first, or the catalog failed (see `Transaction.commit`).
         """
         progress = transaction.summary().get(PROGRESS_KEY)
+        if transaction.branch is None and not self.owned.items() <= self.raw_properties().items():
+            transaction.set_properties(self.owned)
         if progress is not None and transaction.branch is None:
             copy = {"snapshot": str(transaction.head()), "progress": progress}
             transaction.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})

@@ -4,6 +4,7 @@ import attrs
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import RunContext
+from dms_iceberg.silver.owner import owner_of
 from dms_iceberg.silver.table import TargetTable
 
 
@@ -24,4 +25,5 @@ class TableContext:
     @staticmethod
     def of(context: RunContext, table: Table) -> "TableContext":
         """Return the context of a table. Reads nothing."""
-        return TableContext(context, table, TargetTable(context.spark, context.config.catalog.name, table.target))
+        owner = owner_of(context.config, table)
+        return TableContext(context, table, TargetTable(context.spark, context.config.catalog.name, table.target, owner))

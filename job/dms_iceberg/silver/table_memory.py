@@ -15,7 +15,6 @@ from dms_iceberg.silver.key import KEY_PROPERTY, key_property
 from dms_iceberg.silver.late_declarations import as_declared
 from dms_iceberg.silver.name_changes import RETURNED_PROPERTY
 from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.source import source_property
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, MadeMask, Withheld, other_salts, written_columns
 
@@ -90,7 +89,6 @@ class Memory:
             cleaning = as_declared(cleaning, table, self.withheld, target.column_types())
         returned = self.returned | {*json.loads(properties.get(RETURNED_PROPERTY, "[]"))}
         return {
-            **source_property(table),
             **key_property(table, shape.key),
             **({KEY_PROPERTY: properties[KEY_PROPERTY]} if KEY_PROPERTY in properties else {}),
             **(cleaning or Cleaning.of(table)).to_properties(),

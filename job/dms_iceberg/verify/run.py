@@ -11,6 +11,7 @@ from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.runs.request import tables_with_kept_positions
+from dms_iceberg.silver.quarantine_tables import refuse_moved
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.source.errors import SourceError
 from dms_iceberg.spark.failures import FAILURES, describe
@@ -88,6 +89,9 @@ def _compare(here: TableContext, source: Source, options: Options, verdict: Tabl
         return
     if target.exists():
         target.refresh()
+        target.refuse_other_owner()
+        if options.repair:
+            refuse_moved(here.context.config, table, target)
     cleaning = plan_cleaning(here, source.columns(table.schema_name, table.table_name), options.without)
     verdict.not_compared, verdict.one_sided = list(cleaning.not_compared), list(cleaning.one_sided)
     comparison = Comparison(source, cleaning, options, verdict, reading)

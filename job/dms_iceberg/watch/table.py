@@ -24,7 +24,7 @@ _LOG = structlog.get_logger("dms_iceberg")
 FULL_LOOK_SECONDS = 60.0
 """A table is read this often even without new files: another writer may have rolled it back, or changed its properties."""
 STATE_SECONDS = 60.0
-"""How often a merged table is maintained, at most, and ``runs/<table>.json`` is written; errors and recoveries are reported at once."""
+"""How often a merged table is maintained, at most, and its state file is written; errors and recoveries are reported at once."""
 LONGEST_BACK_OFF_SECONDS = 60.0
 _SHORTEST_BACK_OFF_SECONDS = 1.0
 _RANDOM = random.SystemRandom()
@@ -153,14 +153,14 @@ class WatchedTable:
         self._reported_error = error
         if self._is_first and not error:
             # Of a watch or run before this one, whose cause is gone.
-            clear_error(self._state, self._table, self._context.run_id)
+            clear_error(self._state, self._context, self._table)
         self._is_first = False
         if changed or (self._is_due and (self._report.batches or error)):
             self._write_state()
 
     def _write_state(self) -> None:
         report = self._report
-        write_state_file(self._state, self._table, self._context.run_id, report)
+        write_state_file(self._state, self._context, self._table, report)
         self._report = TableReport(
             table=report.table,
             target=report.target,

@@ -33,7 +33,7 @@ output "config_uri" {
 }
 
 output "state_uri" {
-  description = "Folder of the run state (`runs/<table>.json`): `state_uri` of the configuration document."
+  description = "Folder of the run state (`runs/<pipeline>/<table>.json`): `state_uri` of the configuration document."
   value       = local.state_uri
 }
 

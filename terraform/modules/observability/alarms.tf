@@ -16,7 +16,7 @@ locals {
       job-failed = merge(local.counted, { namespace = "Glue", metric = "glue.error.ALL", dimensions = local.glue,
       about = "A run of ${var.job.name} failed. Nothing is lost: the next run goes on where it was. Its log group is ${var.job.log_group}." })
       table-failed = merge(local.counted, { metric = "FailedTables",
-      about = "A table could not be merged; the others are. The error is in the log (event table_failed) and in runs/<table>.json beside the configuration." })
+      about = "A table could not be merged; the others are. The error is in the log (event table_failed) and in runs/<pipeline>/<table>.json beside the configuration." })
       rows-quarantined = merge(local.counted, { metric = "QuarantinedRows", period = 3600, threshold = var.thresholds.quarantined_rows,
       about = "Rows were quarantined: `dms-iceberg quarantine list` says why. Silver keeps the last good version of their keys; once the cause is fixed, `quarantine replay` merges them." })
       no-run = merge(local.counted, { metric = "FinishedRuns", period = 3600, periods = var.thresholds.hours_without_run, threshold = 1, below = true, missing = "breaching",

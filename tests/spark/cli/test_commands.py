@@ -4,11 +4,10 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pyarrow as pa
 import pytest
 import structlog
@@ -21,44 +20,17 @@ from dms_iceberg.merge import direct
 from dms_iceberg.runs import batch, status
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.run import run
+from support.commands import Command
 from support.lake import Lake
 from support.pause import Pause
 
 TABLES = {"public.good": {}, "public.bad": {}}
 
 
-@attrs.frozen
-class Ended:
-    """A command that has ended. ``tables`` is the part of its ``--json`` report."""
-
-    code: object
-    out: str
-    err: str
-
-    @property
-    def tables(self) -> dict[str, Any]:
-        return dict(json.loads(self.out.splitlines()[-1])["tables"])
-
-
-Command = Callable[..., Ended]
-
-
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
     yield
     structlog.reset_defaults()
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Command:
-    def run(name: str, document: Path, *options: str) -> Ended:
-        with pytest.raises(SystemExit) as ended:
-            main([name, str(document), *options])
-        shown = capsys.readouterr()
-        # What Python gives as None is 0 for the shell.
-        return Ended(ended.value.code or 0, shown.out, shown.err)
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +154,6 @@ def test_two_source_tables_have_two_targets(command: Command, lake: Lake, tmp_pa
         assert (refused.code, words in refused.out) == (1, True), refused.out
     assert words in command("status", second, "--json").tables["billing.owned"]["problem"]
     assert lake.rows("owned", "id") == [(1,), (2,)]
-    lake.spark.sql(f"ALTER TABLE lake.{target} UNSET TBLPROPERTIES ('dms-iceberg.source')")
     assert command("run", first).code == 0
 
 
@@ -203,7 +174,7 @@ def test_the_loser_of_two_runs_says_so(command: Command, lake: Lake, other: Spar
     ids=["empty", "half written", "no text", "no object", "wrong type"],
 )
 def test_status_goes_on_past_a_damaged_state_file(command: Command, lake: Lake, tmp_path: Path, damage: bytes) -> None:
-    state = tmp_path / "state" / "runs"
+    state = tmp_path / "state" / "runs" / "test"
     state.mkdir(parents=True)
     (state / "public.bad.json").write_bytes(damage)
     path = tmp_path / "pipeline.json"
@@ -211,7 +182,7 @@ def test_status_goes_on_past_a_damaged_state_file(command: Command, lake: Lake, 
     status = command("status", path)
     assert status.code == 0
     assert "public.good" in status.out
-    assert "runs/public.bad.json: the state file is damaged" in status.out
+    assert "runs/test/public.bad.json: the state file is damaged" in status.out
 
 
 @pytest.mark.parametrize(

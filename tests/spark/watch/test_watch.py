@@ -37,7 +37,7 @@ def test_what_comes_is_merged_and_a_run_afterwards_finds_nothing(lake: Lake) -> 
     assert lake.rows("u", "id, v") == [(1, "u3")]
     check_books(lake.spark, f"lake.{lake.namespace}.t", 6)
     assert [(one.error, one.batches) for one in lake.run(config).tables.values()] == [(None, [])] * len(tables)
-    state = json.loads((lake.folder / "runs" / "public.t.json").read_text())
+    state = json.loads((lake.folder / "runs" / "test" / "public.t.json").read_text())
     assert (state["rows_read"], state["error"], state["frontier"]) == (6, None, "20260301100330000")
 
 
@@ -111,7 +111,7 @@ def test_a_table_that_fails_is_tried_again_and_recovers_without_harm_to_others(l
     config = lake.config({"public.t": {}, "public.u": {}})
     for table in ("public.t", "public.u"):
         lake.load(table, ID_V, [(1, "a")])
-    state = lake.folder / "runs" / "public.t.json"
+    state = lake.folder / "runs" / "test" / "public.t.json"
     with watching(lake, config) as job:
         job.until_rows(1)
         damaged = lake.path("public.t", "2026/03/01/10/20260301-100130000.parquet")
@@ -227,7 +227,7 @@ def test_the_end_waits_for_the_batch_at_hand(lake: Lake, monkeypatch: pytest.Mon
         assert job.failed is None
         go_on.set()
     assert lake.rows("t", "v") == [("a",)]
-    assert json.loads((lake.folder / "runs" / "public.t.json").read_text())["rows_read"] == 1
+    assert json.loads((lake.folder / "runs" / "test" / "public.t.json").read_text())["rows_read"] == 1
 
 
 def test_a_watch_without_spark_ends_and_says_so(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,3 +159,8 @@ def test_models_come_after_those_they_read() -> None:
 )
 def test_what_a_gold_section_must_not_say(gold: dict[str, Any], expected: str) -> None:
     assert any(expected in one for one in problems(gold)), problems(gold)
+
+
+def test_a_model_does_not_record_another_owner_by_its_properties() -> None:
+    (problem,) = problems({"gold.m": {"sql": "SELECT id FROM silver.orders", "table_properties": {"dms-iceberg.source": "public.orders"}}})
+    assert problem.startswith("gold.\"gold.m\".table_properties: 'dms-iceberg.source' cannot be set here")

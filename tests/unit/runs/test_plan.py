@@ -34,6 +34,7 @@ from dms_iceberg.runs.actions import (
     RestoreBackfills,
     SkipFiles,
     SwitchMode,
+    TakeOver,
     Wait,
 )
 from dms_iceberg.runs.plan import MOST_COMPARISONS, is_rebuild_next, plan
@@ -150,6 +151,8 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
         NOTHING,
         RestoreBackfills,
     ),
+    ("a takeover before a rename", {"to_take_over": ("t",), "renames": (RENAME,), "pending": pending(EARLY)}, NOTHING, TakeOver),
+    ("a takeover without a file", {"to_take_over": ("t",)}, NOTHING, TakeOver),
     ("a rename before a file", {"renames": (RENAME,), "pending": pending(EARLY)}, NOTHING, RenameColumns),
     ("a rename without a file", {"renames": (RENAME,)}, NOTHING, RenameColumns),
     ("a rename before lost values", {"renames": (RENAME,), "lost_backfills": (FILLED,)}, NOTHING, RenameColumns),
@@ -240,6 +243,7 @@ def test_every_action_is_in_the_table() -> None:
 
 FIRST: list[tuple[dict[str, Any], RunRequest, type[Action]]] = [
     ({}, TRUNCATE, RecordTruncate),
+    ({"to_take_over": ("t",)}, NOTHING, TakeOver),
     ({"renames": (RENAME,)}, NOTHING, RenameColumns),
     ({"outdated": ("b",)}, NOTHING, DropBranches),
     ({"lost_backfills": (FILLED,)}, NOTHING, RestoreBackfills),

@@ -1,0 +1,112 @@
+"""Tables that change hands: the operator's word is needed, and weighed where the table's own record allows it."""
+
+from collections.abc import Mapping
+
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.errors import TargetError
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.silver.owner import BRONZE_PROPERTY, PIPELINE_PROPERTY, Kind, bronze_of, owner_of_quarantine
+from dms_iceberg.silver.quarantine_tables import quarantine_name, replays_name
+from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.silver.table_context import TableContext
+
+
+def to_take_over(here: TableContext) -> tuple[str, ...]:
+    """Refuse a silver table of another owner, unless the operator has declared a takeover.
+
+    Args:
+        here: the table; refreshed, if it exists.
+
+    Returns:
+        The tables that are to be taken over, those of the quarantine included, each with its former owner.
+
+    Raises:
+        TargetError: the table is another's and no takeover is declared, or the takeover contradicts what the tables record.
+    """
+    target = here.target
+    conflict = target.conflict() if target.exists() else None
+    if conflict is None:
+        return ()
+    if not conflict.former or here.table.source not in here.context.request.take_over:
+        raise TargetError(conflict.text)
+    others = [(one, of) for one in quarantine_parts(here) if (of := one.conflict()) is not None]
+    for one, of in others:
+        # Rows that somebody else's table rejected would be merged into this one.
+        if not of.former or _owner(one.raw_properties()) != _owner(target.raw_properties()):
+            raise TargetError(of.text)
+    _refuse_other_files(here)
+    return (*(of.former for _, of in others), conflict.former)
+
+
+def take_over(here: TableContext) -> None:
+    """Record the document as owner of these tables, of the silver table last: whatever ends the process, a repetition goes on."""
+    for one in (*quarantine_parts(here), here.target):
+        if one.conflict() is not None:
+            one.take_over()
+
+
+def quarantine_parts(here: TableContext) -> list[TargetTable]:
+    """Return the tables of the quarantine that exist, as of now, whosever they are."""
+    config, owner = here.context.config, owner_of_quarantine(here.context.config, here.table)
+    names = (replays_name(config, here.table), quarantine_name(config, here.table))
+    found = [one for name in names if (one := TargetTable(here.context.spark, config.catalog.name, name, owner)).exists()]
+    for one in found:
+        one.refresh()
+    return found
+
+
+def _owner(properties: Mapping[str, str]) -> tuple[str | None, ...]:
+    name = next((properties[kind.value] for kind in (Kind.TABLE, Kind.QUARANTINE) if kind.value in properties), None)
+    return name, properties.get(PIPELINE_PROPERTY), properties.get(BRONZE_PROPERTY)
+
+
+def _refuse_other_files(here: TableContext) -> None:
+    """Refuse to go on with files that are not those that the table was merged from: two tables would be merged into one.
+
+    A new load epoch replaces the content; whose files it has, nothing tells.
+
+    Raises:
+        TargetError: they are such ones.
+    """
+    progress = here.target.progress()
+    if progress.epoch != here.context.config.bronze.epoch or progress.is_empty:
+        return
+    properties, bronze = here.target.raw_properties(), bronze_of(here.context.config)
+    if properties.get(Kind.TABLE.value, here.table.source) != here.table.source:
+        _refuse_earlier(here, progress)
+    elif properties.get(BRONZE_PROPERTY, bronze) != bronze:
+        _refuse_unknown(here, progress)
+
+
+def _refuse_earlier(here: TableContext, progress: Progress) -> None:
+    """Refuse a source table that was there before: one that was only renamed has no load, and no change before the newest merged one.
+
+    Raises:
+        TargetError: it was there before.
+    """
+    listing = here.context.listing(here.table, Progress(epoch=progress.epoch))
+    earlier = next((one for one in listing if isinstance(one, BronzeFile) and not (one.is_cdc and one.order > progress.frontier)), None)
+    if earlier is not None:
+        what = "from before the newest file that is merged" if earlier.is_cdc else "a full load"
+        raise TargetError(
+            f"{here.table.source}: --take-over, but {earlier.key} is {what}, so the source table is another one, or was loaded after it "
+            f"was renamed: its rows would be merged into those of {here.target.name}. Let DMS write a load to a folder of its own "
+            "(load_epoch), which replaces the content. For another source table choose another target. Nothing was written."
+        )
+
+
+def _refuse_unknown(here: TableContext, progress: Progress) -> None:
+    """Refuse a folder that has none of the files that were merged last, by their names: a copy of an object may have another ETag.
+
+    Raises:
+        TargetError: it has none.
+    """
+    times = {progress.frontier, *(time for time, _ in progress.recent)}
+    listing = (one for one in here.context.listing(here.table, progress) if isinstance(one, BronzeFile))
+    if not any(one.order in times if one.is_cdc else progress.loads.has(one) for one in listing):
+        raise TargetError(
+            f"{here.table.source}: --take-over, but below {bronze_of(here.context.config)} is none of the files that {here.target.name} "
+            "was last merged from, so they are another database's, or were moved without the newest ones. Copy these as well; or let DMS "
+            "write a load to a folder of its own (load_epoch), which replaces the content. For another database choose another target. "
+            "Nothing was written."
+        )
