@@ -1,6 +1,7 @@
 """The columns that a table's entry names, and where: for checks against the columns that files have."""
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 import attrs
@@ -14,6 +15,7 @@ from dms_iceberg.config.publish import published_columns
 
 _SHOWN = 30
 _ALIKE = 0.75
+_WORD = re.compile(r"[^\W_]+")
 
 
 @attrs.frozen
@@ -83,6 +85,20 @@ def resembling(name: str, names: Iterable[str]) -> list[str]:
     """Return those of ``names`` of which ``name`` may be a misspelling, the most similar one first."""
     by_fold = {one.casefold(): one for one in names}
     return [by_fold[one] for one in difflib.get_close_matches(name.casefold(), by_fold, n=max(len(by_fold), 1), cutoff=_ALIKE)]
+
+
+def meant_by(name: str, names: Iterable[str]) -> list[str]:
+    """Return those of ``names`` that ``name`` may have been written for: similar names, then those with its words and more, or with fewer.
+
+    ``ssn`` may have been written for ``ssn_number``, which is no similar name.
+    """
+    names = list(names)
+    alike, words = resembling(name, names), _words(name)
+    return [*alike, *(one for one in names if one not in alike and (words <= _words(one) or _words(one) <= words))]
+
+
+def _words(name: str) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(name)} or {name.casefold()}
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

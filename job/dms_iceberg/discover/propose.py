@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dms_iceberg.bronze.reserved_names import is_reserved
 from dms_iceberg.config.check_context import TAKEN_COLUMNS
-from dms_iceberg.config.named_columns import resembling
+from dms_iceberg.config.named_columns import meant_by
 from dms_iceberg.discover.catalog import Catalog, Column, Generated, Kind, Table
 from dms_iceberg.discover.keys import Key, alter, key_of
 from dms_iceberg.discover.names import NOT_TRANSFORMED, is_image, key_problems, table_problems
@@ -89,7 +89,7 @@ def _entry(engine: Engine, table: Table, key: Key, needs: dict[str, Need]) -> En
     kept = [column for column in kept if column.name not in gone]
     as_text = [(column.name, needs[column.name].why) for column in kept if needs[column.name].as_text]
     # A run would take a name in drop that files lack for a misspelling of such a column, unless the entry names it.
-    meant = {like: name for name, _ in dropped for like in resembling(name, (column.name for column in kept)) if like not in key.columns}
+    meant = {like: name for name, _ in dropped for like in meant_by(name, (column.name for column in kept)) if like not in key.columns}
     declared, hidden = _declared(kept, needs, {name.lower() for name in (*key.columns, *gone)}, meant)
     lobs = [(column.name, _LOBS[engine]) for column in kept if needs[column.name].is_lob]
     notes = [(column.name, note) for column in kept for note in needs[column.name].notes]

@@ -96,11 +96,13 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
 
 def _confirmed(state: TableState, request: RunRequest, doubt: str, count: CountRows) -> CountRows | None:
     """Return the action that counts rows, None if the number is confirmed or need not be."""
-    if not doubt and request.confirm_rows is None:
+    is_named = state.table.source in request.load_complete | request.truncate
+    stated = request.confirm_rows if is_named else None
+    if not doubt and stated is None:
         return None
     if state.effect is None:
         return count
-    refuse_unconfirmed(state.table, doubt, state.effect, request.confirm_rows)
+    refuse_unconfirmed(state.table, doubt, state.effect, stated)
     return None
 
 

@@ -19,7 +19,7 @@ from dms_iceberg.config.check_context import RESERVED_PREFIX
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.image_names import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
-from dms_iceberg.config.named_columns import Named, absent, named_columns, nearest, resembling, table_path
+from dms_iceberg.config.named_columns import Named, absent, named_columns, meant_by, nearest, resembling, table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.context import RunContext
@@ -212,13 +212,13 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
 
 
 def misspelt_drops(table: Table, source: Sequence[str]) -> list[str]:
-    """Return a warning for each name in ``drop`` that no file of the batch has, if it resembles a column that silver keeps.
+    """Return a warning for each name in ``drop`` that no file of the batch has, if it may have been written for a column that silver keeps.
 
     A name alone shows no error: the source may have dropped the column, `defaults` name it for other tables, or files may never have it, as
     columns that the source computes. So a column that the entry names elsewhere is meant to be there, whatever it resembles.
     """
     there = {name.lower() for name in source}
-    meant = {name.lower() for name in table.drop} | mentioned_sources(table)
+    meant = {name.lower() for name in (*table.drop, *table.key)} | mentioned_sources(table)
     silver = {column.name.lower() for column in silver_columns(table, source)}
     kept = [name for name in source if name.lower() in silver and name.lower() not in meant]
     return [
@@ -226,7 +226,7 @@ def misspelt_drops(table: Table, source: Sequence[str]) -> list[str]:
         f"{table.target} has {alike[0]!r}. If {alike[0]!r} was to be left out, correct the name. If it is to be there, declare it in "
         f'columns, as {{"name": "{alike[0]}"}}.'
         for index, name in enumerate(table.drop)
-        if name.lower() not in there and (alike := resembling(name, kept))
+        if name.lower() not in there and (alike := meant_by(name, kept))
     ]
 
 

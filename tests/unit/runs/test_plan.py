@@ -126,6 +126,7 @@ EMPTY = NoFiles("")
 NOTHING, MARKER = RunRequest(), LoadMarker("s3://m", "20260302000000000", 2, 0, "20260301000000000")
 COMPLETE = RunRequest(load_complete=frozenset({"public.t"}))
 CONFIRMED = attrs.evolve(COMPLETE, confirm_rows=3)
+OF_ANOTHER = RunRequest(load_complete=frozenset({"public.other"}), confirm_rows=3)
 UNKNOWN = attrs.evolve(LOADED, loads=MergedLoads(frozenset({b"8 bytes."})))
 TRUNCATE = RunRequest(truncate=frozenset({"public.t"}), truncated_at=AT)
 REPLAY = RunRequest(replay=())
@@ -176,6 +177,12 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("but none in place", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, Wait),
     ("where the operator does", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, COMPLETE, CompleteLoad),
     ("a load waits for its first change", {"branch": load(), "pending": pending(loads=(LOAD,))}, NOTHING, Wait),
+    (
+        "whatever number is confirmed of another table",
+        {"branch": load(), "pending": pending(EARLY, loads=(LOAD,))},
+        OF_ANOTHER,
+        CompleteLoad,
+    ),
     ("or for DMS", {"branch": load(), "pending": pending(loads=(LOAD,)), "marker": MARKER}, NOTHING, CompleteLoad),
     ("whose word is not taken of an empty folder", {"branch": load(None), "marker": MARKER}, NOTHING, Wait),
     ("a load without a LOAD file is counted", {"branch": load(None)}, COMPLETE, CountRows),

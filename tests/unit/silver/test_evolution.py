@@ -88,6 +88,9 @@ def test_names_in_drop_that_no_file_has_are_told_where_they_look_like_a_column_t
     assert "If 'email' was to be left out, correct the name. If it is to be there, declare it in columns" in warning
     assert misspelt_drops(table(drop=("etl_time",)), source) == []
     assert misspelt_drops(table(drop=("emial", "email")), source) == []
+    for written, there in (("email", "email_address"), ("EmailAddress", "emailaddress_2"), ("work_email", "email")):
+        (warning,) = misspelt_drops(table(drop=(written,)), ["id", there])
+        assert f"If {there!r} was to be left out" in warning
     # The entry says otherwise that the column is meant to be there.
     for one in (table(Column(name="email")), table(Column(name="mail", expr="lower(email)")), table(filter="email is not null")):
         assert misspelt_drops(attrs.evolve(one, drop=("emial",)), source) == []
