@@ -19,7 +19,7 @@ from dms_iceberg.config.check_context import RESERVED_PREFIX
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.image_names import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
-from dms_iceberg.config.named_columns import Named, absent, named_columns, meant_by, nearest, resembling, table_path
+from dms_iceberg.config.named_columns import Named, absent, meant_by, named_columns, nearest, resembling, table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.context import RunContext
