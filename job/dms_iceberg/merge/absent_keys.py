@@ -28,6 +28,8 @@ _MOST_SNAPSHOTS = 50
 """So many of the newest snapshots are looked at: each takes a millisecond or two."""
 _SHARE = 0.8
 """A smaller share of the keys that updates and deletes named is not reported."""
+_FEWEST = 2
+"""Nor is a smaller number: one key alone shows nothing about the form of keys."""
 
 
 def loaded_until_sql(planned: BatchPlan) -> str:
@@ -74,7 +76,7 @@ def absent_warning(table: Table, counts: Iterable[tuple[int, int]]) -> str | Non
     """Return what to say of batches with these `absent_keys`, None if there is nothing to say."""
     every = list(counts)
     asked, absent = sum(one for one, _ in every), sum(one for _, one in every)
-    if not absent or absent < asked * _SHARE:
+    if absent < max(_FEWEST, asked * _SHARE):
         return None
     return (
         f"{table.source}: {absent:,} of {asked:,} keys that updates and deletes named have no row in {table.target}, so the rows of the "

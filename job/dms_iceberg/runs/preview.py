@@ -182,10 +182,10 @@ def _show(here: TableContext, state: TableState, action: Action, one: TablePrevi
         case CompleteLoad(branch, _):
             one.warnings.append(completed(table, branch))
         case CreateTable(columns, _) if columns is not None:
-            one.sql.append(create_sql(name, columns, table))
+            one.sql.append(create_sql(name, columns, table, target.owned))
         case MergeBatch(planned, creates):
             if creates is not None:
-                one.sql.append(create_sql(name, creates, table))
+                one.sql.append(create_sql(name, creates, table, target.owned))
             _count(planned, state, one)
         case SkipFiles(planned):
             _count(planned, state, one)

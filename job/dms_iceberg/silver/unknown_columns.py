@@ -217,10 +217,11 @@ def misspelt_drops(table: Table, source: Sequence[str]) -> list[str]:
     A name alone shows no error: the source may have dropped the column, `defaults` name it for other tables, or files may never have it, as
     columns that the source computes. So a column that the entry names elsewhere is meant to be there, whatever it resembles.
     """
-    there = {name.lower() for name in source}
+    # Files of one batch may spell a column in more than one way.
+    there = {name.lower(): name for name in source}
     meant = {name.lower() for name in (*table.drop, *table.key)} | mentioned_sources(table)
-    silver = {column.name.lower() for column in silver_columns(table, source)}
-    kept = [name for name in source if name.lower() in silver and name.lower() not in meant]
+    silver = {column.name.lower() for column in silver_columns(table, list(there.values()))}
+    kept = [name for name in there.values() if name.lower() in silver and name.lower() not in meant]
     return [
         f"{item(below(table_path(table), 'drop'), index)}: the files have no column {name!r}, so nothing is dropped by it, and "
         f"{table.target} has {alike[0]!r}. If {alike[0]!r} was to be left out, correct the name. If it is to be there, declare it in "

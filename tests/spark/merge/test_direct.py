@@ -141,8 +141,8 @@ def test_rows_of_partitions_are_written_directly(lake: Lake, mode: str, monkeypa
     if mode == "soft_delete":
         assert lake.rows("t", "id, v, _cdc_deleted")[3] == (3, "a3", True)
     name = f"lake.{lake.namespace}.t"
-    name = f"lake.{lake.namespace}.t"
-    files = lake.spark.sql(f"SELECT partition.v, sum(record_count) FROM {name}.files WHERE content = 0 GROUP BY 1").collect()
+    written = f"SELECT partition._cdc_by_identity_v, sum(record_count) FROM {name}.files WHERE content = 0 GROUP BY 1"
+    files = lake.spark.sql(written).collect()
     assert dict(map(tuple, files))[None] == 1
     assert lake.spark.table(name).where("v = 'a2'").select("id").collect() == [(1,)]
     for number in range(2, 12):

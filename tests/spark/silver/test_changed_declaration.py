@@ -49,7 +49,7 @@ def test_plan_run_and_status_agree_where_nothing_is_to_be_merged(lake: Lake, ent
     )
     assert watched.turn() > 0.0
     assert watched.error == error
-    assert json.loads((lake.folder / "runs" / "public.t.json").read_text())["error"] == error
+    assert json.loads((lake.folder / "runs" / config.pipeline / "public.t.json").read_text())["error"] == error
     assert lake.target("t").metadata_location() == state
 
 

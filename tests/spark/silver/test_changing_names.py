@@ -168,11 +168,14 @@ class Told:
     rows: list[list[dict[str, Any]]] = attrs.field(factory=list)
 
 
-def write(lake: Lake, table: str, form: str, number: int, text: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Write one file: the load for number 0."""
+def write(lake: Lake, table: str, form: str, number: int, text: str, rows: Sequence[Sequence[Any]], known: set[Any]) -> None:
+    """Write one file: the load for number 0; a row whose id is not among the ``known`` ones is an insert, and is known then."""
     names = text.split()
+    ids = [row[names.index("id")] for row in rows]
+    inserts = [one not in known for one in ids]
+    known.update(ids)
     clock = f"202603011{number:03d}00"
-    services = [("I" if number == 0 else "U", COMMIT if number == 0 else timestamp(clock)) for _ in rows]
+    services = [("I" if is_insert else "U", COMMIT if number == 0 else timestamp(clock)) for is_insert in inserts]
     full = [
         {"Op": op, "dms_commit_ts": at, **dict(zip(names, map(str_or_none, row), strict=True)), "dms_change_seq": seq(number, clock, n)}
         for n, ((op, at), row) in enumerate(zip(services, rows, strict=True))
@@ -200,11 +203,12 @@ def play(lake: Lake, form: str, histories: Mapping[str, Sequence[Stage]]) -> dic
     """Play all histories at once, stage by stage."""
     told = {name: Told() for name in histories}
     written = dict.fromkeys(histories, 0)
+    known: dict[str, set[Any]] = {name: set() for name in histories}
     for number in range(max(map(len, histories.values()))):
         now = {name: stages[number] for name, stages in histories.items() if number < len(stages)}
         for name, stage in now.items():
             for text, rows in stage.rows:
-                write(lake, f"public.{name}", form, written[name], text, rows)
+                write(lake, f"public.{name}", form, written[name], text, rows, known[name])
                 written[name] += 1
         config = lake.config({f"public.{name}": dict(stage.entry) for name, stage in now.items()}, bronze={"format": form})
         request = RunRequest(rebuild=frozenset(f"public.{name}" for name, stage in now.items() if stage.rebuild))

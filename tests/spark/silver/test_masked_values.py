@@ -432,7 +432,12 @@ def test_a_column_with_the_former_name_of_a_masked_one_is_not_shown(lake: Lake, 
         assert lake.rows("t", "mail") == [("***",)]
     else:
         assert not lake.spark.catalog.tableExists(f"lake.{lake.namespace}.t")
-    assert lake.run_one(lake.config({"public.t": {**table, "drop": ["email"]}}, bronze=bronze)).error is None
+    dropped = lake.config({"public.t": {**table, "drop": ["email"]}}, bronze=bronze)
+    if former == both:
+        # The first file has both names, so that 'mail' may be there what the source had dropped before the rename.
+        assert "has both the column 'email' and 'mail', and nothing shows" in (lake.run_one(dropped, fails=True).error or "")
+        return
+    assert lake.run_one(dropped).error is None
     assert lake.rows("t", "mail") == [("***",)]
 
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from dms_iceberg.iceberg.new_table import create_table
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.silver.ddl import create_sql
+from dms_iceberg.sql.quoting import quote_path, string_literal
 from support.lake import Lake
 from support.text_files import cdc_name
 
@@ -111,7 +112,7 @@ class Evolved:
     lake: Lake
     plans: dict[str, TablePreview]
     report: RunReport
-    created: set[str]
+    created: list[tuple[Any, ...]]
     create_plans: dict[str, TablePreview]
 
     def rows(self, table: str, columns: str) -> list[tuple[Any, ...]]:
@@ -134,9 +135,9 @@ def evolved(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
     write_before(lake)
     before, after = lake.config(BEFORE), lake.config(AFTER)
     create_plans = preview(spark, before)
-    created = set()
+    created: list[tuple[Any, ...]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dms_iceberg.silver.table.create_sql", lambda *args: (created.add(create_sql(*args)), create_sql(*args))[1])
+        patch.setattr("dms_iceberg.silver.table.create_table", lambda *args: (created.append(args), create_table(*args))[1])
         assert lake.run(before).failed == []
     write_after(lake)
     plans = preview(spark, after)
@@ -153,7 +154,11 @@ def test_plan_prints_exactly_what_the_run_executes(evolved: Evolved, table: str)
 def test_plan_prints_the_create_statement_that_the_run_executes(evolved: Evolved) -> None:
     planned = [plan.sql for plan in evolved.create_plans.values()]
     assert all(len(sql) == 1 and sql[0].startswith("CREATE TABLE") for sql in planned)
-    assert {sql[0] for sql in planned} == evolved.created
+    created = set()
+    for _, parts, columns, _, properties in evolved.created:
+        options = ", ".join(f"{string_literal(name)} = {string_literal(value)}" for name, value in sorted(properties.items()))
+        created.add(f"CREATE TABLE IF NOT EXISTS {quote_path(parts)} ({columns}) USING iceberg TBLPROPERTIES ({options})")
+    assert {sql[0] for sql in planned} == created
 
 
 def test_added_column_appears(evolved: Evolved) -> None:
