@@ -1,6 +1,6 @@
 """Keys that a file may have had before somebody moved it into a folder of its table, such as ``<table>/processed/``. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -20,6 +20,12 @@ def former_files(file: BronzeFile) -> Iterator[BronzeFile]:
             former = parse_key(prefix, key, file.size, file.etag, file.modified)
             if former is not None:
                 yield former
+
+
+def without_copies(files: Sequence[BronzeFile]) -> list[BronzeFile]:
+    """Return the files without those that somebody has copied into a folder beside them, of the same name and ETag."""
+    there = {(file.key, file.etag) for file in files}
+    return [file for file in files if not any((one.key, one.etag) in there for one in former_files(file))]
 
 
 @attrs.frozen

@@ -22,7 +22,9 @@ from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
 from dms_iceberg.sql.json_text import json_sql
 
-_TEXT = "_cdc_key_text"
+KEY_AS_TEXT = "_cdc_key_text"
+"""Column with a key as the quarantine has it."""
+_UNREADABLE = "key IS NULL OR exists(map_values(from_json(key, 'map<string,string>')), one -> one IS NULL)"
 _PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 
@@ -68,20 +70,36 @@ class Kept:
 
 def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     """Return which present rows stay with a load; ``branch`` is that on which it is built."""
-    context, table, target = here.context, here.table, here.target
-    rejected = open_rows(context.spark, context.config, table, found.progress) if found.head is not None else None
+    table, target = here.table, here.target
+    rejected = _rejected(here, found)
     mode = mode_of(target.all_columns())
     if rejected is None or mode is Mode.APPEND or target.head() is None:
         return Kept()
-    # A change that was rejected is newer than the load, which has the row of its key.
-    rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
-    unreadable = "key IS NULL OR exists(map_values(from_json(key, 'map<string,string>')), one -> one IS NULL)"
     names = silver_key_of(table, target.column_types())
-    keys = rejected.where(f"NOT ({unreadable})").selectExpr(f"key AS {_TEXT}").distinct()
-    present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
+    keys = rejected.where(f"NOT ({_UNREADABLE})").selectExpr(f"key AS {KEY_AS_TEXT}").distinct()
+    present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(KEY_AS_TEXT, expr(json_sql(names)))
     loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
-    rows = present.join(keys, _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
-    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(unreadable).count())
+    rows = present.join(keys, KEY_AS_TEXT, "left_semi").drop(KEY_AS_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
+    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(_UNREADABLE).count())
+
+
+def rejected_keys(here: TableContext, found: BranchState) -> DataFrame | None:
+    """Return the keys (`KEY_AS_TEXT`) that a load has rejected, by the files that it was built of at last; None if it has rejected nothing.
+
+    Args:
+        here: the table.
+        found: the state of the load's branch.
+    """
+    rejected = _rejected(here, found)
+    return rejected.selectExpr(f"key AS {KEY_AS_TEXT}") if rejected is not None else None
+
+
+def _rejected(here: TableContext, found: BranchState) -> DataFrame | None:
+    """Return the quarantine's open rows of the load. A change that was rejected is newer than the load, which has the row of its key."""
+    if found.head is None:
+        return None
+    rejected = open_rows(here.context.spark, here.context.config, here.table, found.progress)
+    return rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}") if rejected is not None else None
 
 
 def _is_made_alike(here: TableContext, branch: str) -> bool:

@@ -14,6 +14,7 @@ import structlog
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, shown_time, table_prefix
 from dms_iceberg.bronze.listing import list_bronze
+from dms_iceberg.bronze.moved_keys import without_copies
 from dms_iceberg.bronze.position import load_prefix
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
@@ -138,9 +139,9 @@ def _pending(here: TableContext, main: Progress, found: BranchState, now: dateti
         )
     if begins:
         _refuse_earlier_loads(table, target, main)
-    merged = (file for file in listing if (main.has_merged(file) if file.is_cdc else main.loads.has(file)))
+    merged = [file for file in listing if (main.has_merged(file) if file.is_cdc else main.loads.has(file))]
     truncates = (one for one in everything if isinstance(one, Truncate))
-    return pending_files([*merged, *truncates], found.progress, table.source, now)
+    return pending_files([*without_copies(merged), *truncates], found.progress, table.source, now)
 
 
 def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> None:

@@ -18,6 +18,7 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.transaction import Transaction
+from dms_iceberg.loads.kept_rows import KEY_AS_TEXT, rejected_keys
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import build_versions
 from dms_iceberg.merge.soft_delete import soft_delete_sql
@@ -26,7 +27,6 @@ from dms_iceberg.merge.write import named_view
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.silver.key import silver_key_of
 from dms_iceberg.silver.metadata_columns import metadata_columns
-from dms_iceberg.silver.quarantine import all_rows
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import (
@@ -50,7 +50,6 @@ from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.value_text import comparable
 
 _PRESENT = "_cdc_present"
-_TEXT = "_cdc_key_text"
 _NOT_COUNTED = ("run_id",)
 
 
@@ -154,10 +153,10 @@ def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, found
     joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {content})")
     written = joined.withColumn(OP, expr(f"CASE WHEN {_PRESENT} IS NULL THEN 'I' ELSE 'U' END")).drop(_PRESENT)
     vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
-    rejected = _rejected(here.context, table, found.progress.load)
+    rejected = rejected_keys(here, found)
     if rejected is not None:
         # The source has such a row: what the table has of it stays, as with any quarantined change.
-        vanished = vanished.withColumn(_TEXT, expr(json_sql(key))).join(rejected, _TEXT, "left_anti").drop(_TEXT)
+        vanished = vanished.withColumn(KEY_AS_TEXT, expr(json_sql(key))).join(rejected, KEY_AS_TEXT, "left_anti").drop(KEY_AS_TEXT)
     return Difference(key, values, written, vanished, found.progress.load, _time_sql(loaded))
 
 
@@ -165,14 +164,6 @@ def _time_sql(loaded: DataFrame) -> str:
     """SQL of the time of the load, as its rows have it; now, if they have none."""
     micros = loaded.selectExpr(f"unix_micros(max({COMMITTED_AT})) AS at").collect()[0].at
     return f"timestamp_micros({micros})" if micros is not None else "current_timestamp()"
-
-
-def _rejected(context: RunContext, table: Table, load: int) -> DataFrame | None:
-    rows = all_rows(context.spark, context.config, table)
-    if rows is None:
-        return None
-    of_load = f"source_table = {string_literal(table.source)} AND position LIKE {string_literal(load_position(load, '') + '%')}"
-    return rows.where(of_load).selectExpr(f"key AS {_TEXT}")
 
 
 def _states(difference: Difference) -> DataFrame:

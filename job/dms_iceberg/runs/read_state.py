@@ -54,7 +54,7 @@ from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.table_memory import Memory
-from dms_iceberg.silver.takeover import to_take_over
+from dms_iceberg.silver.takeover import refuse_second_load, to_take_over
 from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
@@ -132,6 +132,7 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
     pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
+    refuse_second_load(here, found.progress, pending)
     told = told_load(context, table, found, pending)
     found = attrs.evolve(found, progress=told.progress)
     warnings += [*pending.warnings(table.source, memory.unread), *told.warnings]
@@ -174,9 +175,8 @@ def _with_records(here: TableContext, state: TableState) -> TableState:
     records = open_records(context, table, found.progress, context.request.replay or ())
     if records is None:
         return state
-    listing = context.listing(table, found.progress)
-    truncates = sorted(one.at for one in listing if isinstance(one, Truncate) and one.at > found.progress.reloaded_at)
-    pending = attrs.evolve(state.pending, truncates=truncates)
+    told = (one.at for one in context.listing(table, found.progress) if isinstance(one, Truncate))
+    pending = attrs.evolve(state.pending, truncates=sorted(at for at in told if at > found.progress.reloaded_at))
     return attrs.evolve(state, records=records, pending=pending, warnings=tuple(records.warnings(table)))
 
 

@@ -91,15 +91,15 @@ class TargetTable(IcebergTable):
         if found := self.conflict():
             raise TargetError(found.text)
 
-    def take_over(self) -> None:
-        """Record the owner in a table of the same kind, which exists and was another's.
+    def take_over(self, more: Mapping[str, str] | None = None) -> None:
+        """Record the owner, and ``more`` properties, in a table of the same kind, which exists and was another's.
 
         Raises:
             Py4JJavaError: another writer committed meanwhile.
         """
         head = self.head()
         transaction = super().transaction(head.id if head is not None else None)
-        transaction.set_properties(self.owned)
+        transaction.set_properties({**self.owned, **(more or {})})
         transaction.commit()
         self.refresh()
 

@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 
 from dms_iceberg.bronze.keys import BronzeFile
-from dms_iceberg.errors import TargetError
+from dms_iceberg.errors import BronzeError, TargetError
+from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.owner import BRONZE_PROPERTY, PIPELINE_PROPERTY, Kind, bronze_of, owner_of_quarantine
 from dms_iceberg.silver.quarantine_tables import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
+
+FORMER_LOAD_PROPERTY = "dms-iceberg.load-of-former-name"
+"""Table property with the number of the load whose LOAD files have another name of the source table."""
 
 
 def to_take_over(here: TableContext) -> tuple[str, ...]:
@@ -40,9 +44,35 @@ def to_take_over(here: TableContext) -> tuple[str, ...]:
 
 def take_over(here: TableContext) -> None:
     """Record the document as owner of these tables, of the silver table last: whatever ends the process, a repetition goes on."""
-    for one in (*quarantine_parts(here), here.target):
+    for one in quarantine_parts(here):
         if one.conflict() is not None:
             one.take_over()
+    if here.target.conflict() is not None:
+        is_renamed = here.target.raw_properties().get(Kind.TABLE.value, here.table.source) != here.table.source
+        here.target.take_over({FORMER_LOAD_PROPERTY: str(here.target.progress().load)} if is_renamed else {})
+
+
+def refuse_second_load(here: TableContext, progress: Progress, pending: Pending) -> None:
+    """Refuse a full load under a new name of the source table, of a load that began under the former one: it would lie below its changes.
+
+    Args:
+        here: the table; refreshed, if it exists.
+        progress: of the branch that the files would be merged into.
+        pending: what is listed for it.
+
+    Raises:
+        BronzeError: there is such a file, and it is not merged.
+    """
+    first = next((file for file in pending.files if not file.is_cdc), None)
+    if first is None or not here.target.exists() or here.target.raw_properties().get(FORMER_LOAD_PROPERTY) != str(progress.load):
+        return
+    source = here.table.source
+    raise BronzeError(
+        f"{source}: {first.key} is a full load, and {here.target.name} has another one, from before the source table got its present "
+        "name: the rows of both would be merged into one table, and those of the new load would lose against older changes. Say when DMS "
+        f"began to load the table again: run with --table {source} --reload-started-at <time>, and with --load-complete {source} once DMS "
+        "has loaded the table. Better, let DMS write a load to a folder of its own (load_epoch). Nothing was written."
+    )
 
 
 def quarantine_parts(here: TableContext) -> list[TargetTable]:

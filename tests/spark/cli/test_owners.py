@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,26 @@ def test_a_renamed_source_table_has_later_changes_alone(documents: Documents, th
         said = " ".join(ended.out.split())
         assert (ended.code, "For another source table choose another target" in said) == (refused, refused), said
     assert lake.rows("t", "id, v") == [(1, "c"), (2, "b" if refused else "d")]
+
+
+def test_a_load_under_the_new_name_is_no_more_of_the_load_under_the_former_one(documents: Documents) -> None:
+    lake = documents.lake
+    documents.load("shop", "public.t", [(1, "a"), (2, "b"), (3, "c")])
+    documents.change("shop", "public.t", 5, [("U", 1, "d")])
+    documents.run(documents.write("shop", {"public.t": {}}))
+    documents.change("shop", "public.renamed", 6, [("U", 2, "e")])
+    renamed = documents.write("shop", {"public.renamed": {"target": f"{lake.namespace}.t"}})
+    documents.run(renamed, "--take-over=public.renamed")
+    documents.load("shop", "public.renamed", [(1, "new"), (2, "new")])
+    for command in ("plan", "run"):
+        ended = documents.command(command, renamed)
+        assert (ended.code, "LOAD00000001.parquet is a full load, and" in " ".join(ended.out.split())) == (1, True), ended.out
+    assert lake.rows("t", "id, v") == [(1, "d"), (2, "e"), (3, "c")]
+    written = (lake.path("public.renamed", "LOAD00000001.parquet")).stat().st_mtime - 1
+    began = datetime.fromtimestamp(written, UTC).isoformat()
+    told = ("--table=public.renamed", "--load-complete=public.renamed", f"--reload-started-at={began}", "--confirm-rows=1")
+    documents.run(renamed, *told)
+    assert lake.rows("t", "id, v") == [(1, "new"), (2, "new")]
 
 
 def test_rejected_rows_are_not_left_behind_by_a_takeover(documents: Documents) -> None:

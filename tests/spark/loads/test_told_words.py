@@ -123,6 +123,22 @@ def test_rejected_rows_without_a_readable_key_are_told_of(lake: Lake) -> None:
     assert "1 row that the load rejected have no readable key" in report.warnings[-1]
 
 
+@pytest.mark.parametrize("mode", ["soft_delete", "history", pytest.param("mirror", marks=pytest.mark.long)])
+def test_what_an_earlier_build_of_the_load_has_rejected_keeps_no_row(lake: Lake, mode: str) -> None:
+    """DMS began the reload again, after the source had deleted the row that the job had rejected."""
+    entry = {"mode": mode, **RULE}
+    dated(lake.load("public.t", ID_V, [(1, 1), (2, 2)]), "20260301100000000")
+    lake.run_one(lake.config({"public.t": entry}))
+    dated(lake.load("public.t", ID_V, [(1, 3), (2, 9)]), "20260301120500000")
+    assert one(lake, entry, reload_started="20260301120000000").quarantined == 1
+    dated(lake.load("public.t", ID_V, [(1, 4)]), "20260301130500000")
+    told: dict[str, Any] = {"reload_started": "20260301130000000", "load_complete": frozenset({"public.t"})}
+    assert one(lake, entry, **told, confirm_rows=1).error is None
+    present = {"soft_delete": " WHERE NOT _cdc_deleted", "history": " WHERE _is_current"}.get(mode, "")
+    rows = lake.spark.sql(f"SELECT id, v FROM lake.{lake.namespace}.t{present}").collect()
+    assert [tuple(row) for row in rows] == [(1, 4)]
+
+
 @pytest.mark.release
 def test_killed_while_a_reload_in_place_is_built_and_published(lake: Lake) -> None:
     """In every mode, with a row that it rejects: the operator says the same again, and nothing is lost or doubled."""

@@ -88,3 +88,16 @@ def test_a_part_that_is_moved(lake: Lake, moved: str) -> None:
     assert all(said(lake, config))
     assert lake.rows("t", "id, v") == [(1, "a2"), (3, "c"), (9, "z")]
     assert lake.open_quarantine(config, "t") == []
+
+
+@pytest.mark.parametrize("mode", ["append", pytest.param("history", marks=pytest.mark.long)])
+def test_a_rebuild_reads_a_copied_file_once(lake: Lake, mode: str) -> None:
+    merged(lake)
+    config = lake.config({"public.t": {"mode": mode, "target": f"{lake.namespace}.{mode}"}})
+    lake.run_one(config)
+    before = lake.rows(mode, "id, v")
+    for path in sorted(lake.path("public.t", "x").parent.glob("*.parquet")):
+        shutil.copy2(path, lake.path("public.t", f"processed/{path.name}"))
+    (report,) = run(lake.spark, config, request=RunRequest(rebuild=frozenset(["public.t"]))).tables.values()
+    assert report.error is None
+    assert sorted(lake.rows(mode, "id, v"), key=str) == sorted(before, key=str)

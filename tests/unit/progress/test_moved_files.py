@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from dms_iceberg.bronze.keys import BronzeFile, parse_key
-from dms_iceberg.bronze.moved_keys import former_files
+from dms_iceberg.bronze.moved_keys import former_files, without_copies
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES
 from dms_iceberg.progress.pending import Pending, pending_files
@@ -56,6 +56,15 @@ def test_moved_files_are_not_read_again_and_said(folder: str, names: list[str]) 
 def test_copies_beside_them_are_nothing_to_speak_of(names: list[str]) -> None:
     found = look(merged(names), [file(folder + name) for folder in ("", "copies/") for name in names])
     assert (found.files, found.warnings("public.t")) == ([], [])
+
+
+@pytest.mark.parametrize("names", [LOADS + CHANGES, LOADS + DATED], ids=["flat", "dated"])
+def test_of_a_file_and_its_copy_one_is_left(names: list[str]) -> None:
+    files, copies = [file(name) for name in names], [file(f"copies/{name}") for name in names]
+    assert without_copies([*copies, *files]) == files
+    assert without_copies(copies) == copies, "moved, not copied"
+    others = [attrs.evolve(one, etag="another") for one in copies]
+    assert without_copies([*files, *others]) == [*files, *others]
 
 
 @pytest.mark.parametrize("names", [LOADS, CHANGES])
