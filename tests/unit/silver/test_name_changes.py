@@ -10,7 +10,7 @@ from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
 from dms_iceberg.silver.held_columns import FoundNames, held_warnings, newly_held, recorded_held, told_columns, without_held
 from dms_iceberg.silver.late_declarations import as_declared, refuse_late_renames, unfilled
-from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
+from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, refuse_forgotten_names, rename_questions
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import RenameColumn, renamed_properties
 from dms_iceberg.silver.seen_columns import Seen
@@ -192,11 +192,33 @@ def test_a_column_that_files_had_before_silver_is_unfilled() -> None:
     assert after.columns == {"mail": UNFILLED}
 
 
+def test_a_masked_column_that_has_a_name_of_its_own_keeps_its_values_when_the_source_renames_it() -> None:
+    contact = Column(name="contact", source="mail", renamed_from="email", mask=Mask.REDACT)
+    made = Cleaning.of(table(Column(name="contact", source="email", mask=Mask.REDACT)))
+    assert as_declared(made, table(contact), Withheld(sources={"email": "redact"}), ["id", "contact"]).columns == made.columns
+    # What was merged while the new name was held back is not in the column.
+    held = Withheld(sources={"email": "redact", "mail": LEFT_OUT}, held={"mail": ("email",)})
+    assert as_declared(made, table(contact), held, ["id", "contact"]).columns == made.columns | {"contact": UNFILLED}
+
+
 def test_what_came_while_it_was_held_back_is_missing_in_the_renamed_column() -> None:
     held = Withheld(sources={"email": "redact"}, held={"mail": ("email",)})
     properties = Cleaning.of(table(MASKED)).to_properties() | {"dms-iceberg.withheld": held.to_text()}
     after = Cleaning.from_properties(renamed_properties([RenameColumn("email", "mail")], properties))
     assert after is not None and after.columns == {"mail": UNFILLED} and after.renames == {"mail": "email"}
+
+
+def test_merged_files_with_a_name_from_before_an_earlier_rename_are_refused() -> None:
+    twice, seen = table(Column(name="c", renamed_from="b")), Seen(frozenset({"id", "b", "later"}), True)
+    # Read again they have the present name, or none of the two before the column was there.
+    for one in ("id c", "id", "id later", "id c x"):
+        refuse_forgotten_names(twice, files(one), seen)
+    with pytest.raises(SchemaChangeError, match="have neither 'c' nor 'b', and 'A' instead"):
+        refuse_forgotten_names(twice, files("id c", "id A"), seen)
+    with pytest.raises(SchemaChangeError, match="'a' instead"):
+        refuse_forgotten_names(twice, files("id a c"), seen, by_row=True)
+    refuse_forgotten_names(twice, files("id a"), Seen(seen.names))
+    refuse_forgotten_names(table(), files("id a"), seen)
 
 
 def test_other_track_columns_are_told_of() -> None:
