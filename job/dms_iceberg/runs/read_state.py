@@ -227,7 +227,7 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new, memory.held))
     evolution = analysed_evolution(context, without_held(table, memory.held), groups, existing, memory.texts, memory.salts)
     _refuse_unstorable(here, existing, evolution)
-    warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, memory.held))
+    warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, {**memory.kept_out, **memory.held}))
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
         memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))

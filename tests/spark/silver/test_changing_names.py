@@ -116,6 +116,11 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             {"id, mail, email": [(1, "a", None), (2, "b", None), (3, "c", "C")]},
         ),
     ],
+    "kept_out": [
+        Stage({"columns": [MASK], "schema_changes": "quarantine"}, [LOADED]),
+        Stage({"columns": [MASK], "schema_changes": "quarantine"}, [RENAMED], HELD),
+        Stage({"columns": [MASK]}, [("id mail", [(3, "secret-4")])], HELD, {"id, email": [(1, "***"), (2, "***"), (3, None)]}),
+    ],
     "renamed_twice": [
         Stage({}, [("id a", [(1, "x"), (2, "y")])]),
         Stage({"columns": [{"name": "b", "renamed_from": "a"}]}, [("id b", [(2, "Y")])], ("",)),
