@@ -265,7 +265,7 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     returned = found.returned & shown if is_stale else frozenset[str]()
     late = unfilled(table, added, known.withheld, known.seen) if branch.branch is None else set[str]()
     warnings = [
-        *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held}),
+        *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held, *memory.kept_out}),
         *([returned_warning(table.source, table.target, returned)] if returned else []),
         *([unfilled_warning(table, late)] if late else []),
     ]
