@@ -96,8 +96,8 @@ def refuse_forgotten_names(table: Table, found: Sequence[Structure], seen: Seen,
     Raises:
         SchemaChangeError: there is such a file.
     """
-    known = seen.renamed(former_names(table)).names if seen.whole else None
-    for names in found if known is not None else ():
+    known = seen.renamed(former_names(table)).names
+    for names in found if seen.whole else ():
         unknown = [text for name, text in names.items() if name not in known]
         for old, new in former_names(table):
             if unknown and new.lower() in known and (by_row or not {old.lower(), new.lower()} & set(names)):
