@@ -70,9 +70,10 @@ def exact_pattern(pattern: str) -> str:
 def zone_names(pattern: str) -> str | None:
     """Return a regular expression that texts of the pattern must contain a match of; None where it reads no names of zones (``z``).
 
-    Only names of UTC mean one zone: Java takes CST for that of Chicago, not of Shanghai.
+    Only names of UTC mean one zone: Java takes CST for that of Chicago, not of Shanghai. A text without letters has no name: the pattern's
+    zone may be optional.
     """
-    return r"(?i)(?<![a-z])(?:UTC|GMT|UT|Z)(?![a-z])" if "z" in _unquoted(pattern) else None
+    return r"(?i)(?<![a-z])(?:UTC|GMT|UT|Z)(?![a-z])|^[^a-z]*$" if "z" in _unquoted(pattern) else None
 
 
 def zone_letters(pattern: str) -> str:

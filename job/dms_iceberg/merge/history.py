@@ -11,9 +11,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr, lit
 
 from dms_iceberg.bronze.position import is_load_position
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Table
+from dms_iceberg.config.model import Change, Mode, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import late, suspicion, versions
@@ -32,6 +33,19 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, 
 from dms_iceberg.sql.quoting import quote, timestamp_literal
 
 _FIRST_AT = "_cdc_first_at"
+
+
+def untimed(table: Table, groups: Sequence[ReadGroup], change: Change) -> list[str]:
+    """Return the warning about files without commit times, where each version needs one: their rows are quarantined."""
+    without = [group.group.files for group in groups if group.columns.timestamp is None]
+    if table.mode is not Mode.HISTORY or not without:
+        return []
+    count = sum(map(len, without))
+    return [
+        f"{table.source}: {without[0][0].key}{f' and {count - 1} more' if count > 1 else ''}: the commit time {change.timestamp_column!r} "
+        "is not in the file, so nothing tells from when the versions of its rows are valid. All of them go to quarantine (no_time). Let "
+        "the endpoint write it (TimestampColumnName) and load the table again, or choose another mode."
+    ]
 
 
 def history_batch(batch: BatchContext) -> MergeInput:

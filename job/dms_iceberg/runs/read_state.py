@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile, Truncate
-from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import BronzeFormat, Mode
@@ -23,6 +22,7 @@ from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import left_rebuilds, read_rebuild
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.loads.truncate import truncate_effect
+from dms_iceberg.merge.history import untimed
 from dms_iceberg.progress.change_order import (
     is_tied,
     refuse_local_names,
@@ -45,7 +45,15 @@ from dms_iceberg.silver.held_columns import held_warnings, told_columns, without
 from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
 from dms_iceberg.silver.key import refuse_other_key
 from dms_iceberg.silver.late_declarations import refuse_both_names, refuse_late_renames, standing_warnings, unfilled, unfilled_warning
-from dms_iceberg.silver.name_changes import follow, follow_lines, rename_questions, returned_warning, structure, structures
+from dms_iceberg.silver.name_changes import (
+    follow,
+    follow_lines,
+    refuse_forgotten_names,
+    rename_questions,
+    returned_warning,
+    structure,
+    structures,
+)
 from dms_iceberg.silver.quarantine_records import open_records, record_groups
 from dms_iceberg.silver.quarantine_tables import refuse_moved
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
@@ -206,6 +214,9 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     failpoint("after-inspect", table.source)
     since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
     memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
+    if since is None:
+        by_row = context.config.bronze.format is BronzeFormat.JSON
+        refuse_forgotten_names(table, [structure(group) for group in groups], memory.seen, by_row=by_row)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
@@ -213,14 +224,14 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
         return OpenedBatch(batch, (), memory, table, lost_backfills=lost, began=began)
     is_new = not target.exists() or target.head() is None
     # Records of older files may lack a column: only one that no file ever had is reported.
-    named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new))
+    named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new, memory.held))
     evolution = analysed_evolution(context, without_held(table, memory.held), groups, existing, memory.texts, memory.salts)
     _refuse_unstorable(here, existing, evolution)
-    warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, memory.held))
+    warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, {**memory.kept_out, **memory.held}))
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
         memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
-        warnings = (*named.warnings, *warnings, *foreign, *further, *_untimed(here, groups))
+        warnings = (*named.warnings, *warnings, *foreign, *further, *untimed(table, groups, context.config.bronze.change))
     foreseen = memory.after(without_held(table, memory.held), evolution.shape, source_names(groups))
     return OpenedBatch(batch, groups, memory, table, named, evolution, lost, warnings, began, foreseen)
 
@@ -254,7 +265,7 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     returned = found.returned & shown if is_stale else frozenset[str]()
     late = unfilled(table, added, known.withheld, known.seen) if branch.branch is None else set[str]()
     warnings = [
-        *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held}),
+        *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held, *memory.kept_out}),
         *([returned_warning(table.source, table.target, returned)] if returned else []),
         *([unfilled_warning(table, late)] if late else []),
     ]
@@ -268,20 +279,6 @@ def count_rows(here: TableContext, action: CountRows) -> Effect:
         return truncate_effect(here.target, action.branch, action.at)
     progress = action.branch.progress
     return load_effect(here, action.branch, branch_of(progress.epoch, progress.reload))
-
-
-def _untimed(here: TableContext, groups: Sequence[ReadGroup]) -> list[str]:
-    """Return the warning about files without commit times, where each version needs one: their rows are quarantined."""
-    without = [group.group.files for group in groups if group.columns.timestamp is None]
-    if here.table.mode is not Mode.HISTORY or not without:
-        return []
-    count = sum(map(len, without))
-    return [
-        f"{here.table.source}: {without[0][0].key}{f' and {count - 1} more' if count > 1 else ''}: the commit time "
-        f"{here.context.config.bronze.change.timestamp_column!r} is not in the file, so nothing tells from when the versions of its rows "
-        "are valid. All of them go to quarantine (no_time). Let the endpoint write it (TimestampColumnName) and load the table again, or "
-        "choose another mode."
-    ]
 
 
 def _refuse_unstorable(here: TableContext, existing: Types | None, evolution: Evolution) -> None:

@@ -29,6 +29,17 @@ def without_held(table: Table, held: Collection[str]) -> Table:
     return attrs.evolve(table, drop=(*table.drop, *sorted(held))) if held else table
 
 
+def left_to_policy(table: Table, held: Held, withheld: Withheld, existing: Collection[str]) -> Held:
+    """Return those of ``held`` that the schema policy keeps out of a table that exists, as long as it is the policy.
+
+    A file with such a column has another structure: its rows go to quarantine, and a replay by another policy must hold the column back.
+    """
+    if table.schema_changes is SchemaChanges.EVOLVE or not existing:
+        return {}
+    there = {name.lower() for name in existing} | {name for name, form in withheld.sources.items() if form == LEFT_OUT}
+    return {name: lacking for name, lacking in held.items() if name not in there}
+
+
 def told_columns(table: Table) -> set[str]:
     """Return, in lower case, the source columns of which the document says what they are."""
     names = [*table.drop, *published_columns(table), *(name for one in table.columns for name in (one.source_name, one.renamed_from))]
@@ -71,9 +82,7 @@ def newly_held(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, 
     Raises:
         SchemaChangeError: such a column belongs to the key, so it cannot be left out.
     """
-    # Other schema policies take no undeclared column into a table that exists.
-    is_open = table.schema_changes is SchemaChanges.EVOLVE or not existing
-    if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP or not is_open:
+    if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP:
         return {}
     secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
     secrets -= {name.lower() for name in (*published_columns(table), *(old for old, _ in former_names(table)))}
@@ -91,6 +100,9 @@ def newly_held(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, 
             break
         # What is held back may be renamed in its turn.
         secrets |= set(held)
+    if table.schema_changes is SchemaChanges.STRICT and existing:
+        # A file with another column stops the table.
+        held = {name: lacking for name, lacking in held.items() if name in {one.lower() for one in existing}}
     _refuse_key(table, held)
     return held
 

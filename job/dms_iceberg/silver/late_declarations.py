@@ -20,7 +20,7 @@ from dms_iceberg.silver.name_changes import RETURNED_PROPERTY, returned_warning
 from dms_iceberg.silver.rename import renamed, renamed_progress, renamed_properties, renames
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.withheld import Withheld
+from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
 
 
 def refuse_late_renames(table: Table, properties: Mapping[str, str], existing: Iterable[str]) -> None:
@@ -118,9 +118,17 @@ def as_declared(cleaning: Cleaning, table: Table, withheld: Withheld, existing: 
 
 
 def _left_behind(cleaning: Cleaning, table: Table, withheld: Withheld, existing: Collection[str]) -> list[str]:
-    """Return columns of a table whose former names, by a rename that was declared later, it has withheld."""
-    late = {name: old for name, old in declared_renames(table).items() if cleaning.renames.get(name) != old}
-    return [name for name, old in late.items() if name in existing and old in withheld.sources]
+    """Return columns of a table whose present or former names, by a rename that was declared later, it has left out.
+
+    Of a name that is masked the column itself has the values, whatever silver calls it.
+    """
+    late = {name for name, old in declared_renames(table).items() if cleaning.renames.get(name) != old}
+    found = []
+    for column in table.columns:
+        names = {name.lower() for name in (column.renamed_from, column.source_name) if name is not None}
+        if column.name.lower() in late & set(existing) and any(withheld.sources.get(name) == LEFT_OUT for name in names):
+            found.append(column.name.lower())
+    return found
 
 
 def unfilled_warning(table: Table, names: Collection[str]) -> str:

@@ -18,7 +18,7 @@ from dms_iceberg.silver.analysis import masked_types
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
-from dms_iceberg.silver.held_columns import FoundNames, Held, newly_held, recorded_held, without_held
+from dms_iceberg.silver.held_columns import FoundNames, Held, left_to_policy, newly_held, recorded_held, without_held
 from dms_iceberg.silver.name_changes import structure, structures
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
@@ -72,7 +72,10 @@ def guarded(
     built = Withheld.from_properties(summary)
     if built is not None:
         memory = attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
-    memory = attrs.evolve(memory, held={**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since)})
+    held = {**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since)}
+    kept_out = left_to_policy(here.table, held, memory.withheld, target.column_types() if target.exists() else ())
+    held = {name: lacking for name, lacking in held.items() if name not in kept_out}
+    memory = attrs.evolve(memory, held=held, kept_out=kept_out)
     table = without_held(here.table, memory.held)
     refuse_published(table, main, names)
     if with_salts:

@@ -11,7 +11,7 @@ from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY
 from dms_iceberg.silver.table import ADDED_PROPERTY, BACKFILL_PROPERTY, BEFORE_PROPERTY, TargetTable
-from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
+from dms_iceberg.silver.withheld import LEFT_OUT, WITHHELD_PROPERTY, Withheld
 from dms_iceberg.sql.quoting import quote
 
 _OF_COLUMNS = (ADDED_PROPERTY, BACKFILL_PROPERTY)
@@ -51,7 +51,8 @@ def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, st
     if recorded is not None:
         columns = {new.get(name, name).lower(): text for name, text in recorded.columns.items()}
         # What was merged while the new name was held back is not in the column.
-        held = {name for names in (withheld.held.values() if withheld is not None else ()) for name in names}
+        merged = withheld.held.items() if withheld is not None else ()
+        held = {name for one, names in merged if withheld is not None and withheld.sources.get(one) == LEFT_OUT for name in names}
         columns |= {one.new.lower(): UNFILLED for one in done if one.old.lower() in held}
         followed = {new.get(name, name).lower(): old for name, old in recorded.renames.items()}
         followed |= {one.new.lower(): one.old.lower() for one in done}

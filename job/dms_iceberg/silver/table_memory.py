@@ -31,6 +31,7 @@ class Memory:
         is_earlier: an earlier version created the table, so all of this was found out instead of remembered.
         salts: by their references (``mask_salt``).
         held: the source columns that are held back (`held_columns`), those of the batch included.
+        kept_out: further ones, that the schema policy keeps out (`held_columns.left_to_policy`).
         returned: source columns that come back with the batch (`name_changes`).
     """
 
@@ -41,6 +42,7 @@ class Memory:
     is_earlier: bool = False
     salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     held: Held = attrs.field(factory=dict)
+    kept_out: Held = attrs.field(factory=dict)
     returned: frozenset[str] = frozenset()
 
     @property
@@ -58,7 +60,7 @@ class Memory:
             for column in table.columns
             if column.mask
         }
-        return attrs.evolve(self.withheld.after(table, names, masks, texts), held=self.held)
+        return attrs.evolve(self.withheld.after(table, names, masks, texts), held={**self.kept_out, **self.held})
 
     def after(self, table: Table, shape: Shape, names: Sequence[str]) -> "Memory":
         """Return what the table will remember after a batch is merged."""

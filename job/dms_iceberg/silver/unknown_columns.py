@@ -5,7 +5,7 @@ older files had it, a warning.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -49,12 +49,14 @@ class KnownTable:
         seen: the columns that merged files have had, as far as the table remembers.
         progress: its progress.
         is_new: nothing has been merged into it.
+        held: source columns, in lower case, that are held back from it (`silver.held_columns`).
     """
 
     columns: Types
     seen: Seen
     progress: Progress
     is_new: bool
+    held: Collection[str] = ()
 
     def filled(self, table: Table) -> set[str]:
         """Return the silver columns with a backfill, in lower case, that have had values from a source column."""
@@ -100,7 +102,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     # Columns that Spark cannot read are not among a group's source columns, but ``drop`` may name them for that reason.
     every = dict.fromkeys([*names, *(name for group in groups for name in group.group.names)])
     refuse_other_forms(table, list(every))
-    kept = [] if json and not is_new else misspelt_drops(table, list(every))
+    kept = [] if json and not is_new else misspelt_drops(table, [name for name in every if name.lower() not in known.held])
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))

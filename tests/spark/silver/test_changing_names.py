@@ -116,6 +116,33 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             {"id, mail, email": [(1, "a", None), (2, "b", None), (3, "c", "C")]},
         ),
     ],
+    "kept_out": [
+        Stage({"columns": [MASK], "schema_changes": "quarantine"}, [LOADED]),
+        Stage({"columns": [MASK], "schema_changes": "quarantine"}, [RENAMED], HELD),
+        Stage({"columns": [MASK]}, [("id mail", [(3, "secret-4")])], HELD, {"id, email": [(1, "***"), (2, "***"), (3, None)]}),
+    ],
+    "renamed_twice": [
+        Stage({}, [("id a", [(1, "x"), (2, "y")])]),
+        Stage({"columns": [{"name": "b", "renamed_from": "a"}]}, [("id b", [(2, "Y")])], ("",)),
+        Stage({"columns": [{"name": "c", "renamed_from": "b"}]}, [("id c", [(3, "z")])], ("",)),
+        Stage(
+            {"columns": [{"name": "c", "renamed_from": "b"}]},
+            [],
+            ("neither 'c' nor 'b', and 'a' instead",),
+            {"id, c": [(1, "x"), (2, "Y"), (3, "z")]},
+            fails=True,
+            rebuild=True,
+        ),
+    ],
+    "renamed_of_its_own_name": [
+        Stage({"columns": [{"name": "contact", "from": "email", "mask": "redact"}]}, [LOADED]),
+        Stage(
+            {"columns": [{"name": "contact", "from": "mail", "renamed_from": "email", "mask": "redact"}]},
+            [RENAMED],
+            ("",),
+            {"id, contact": [(1, "***"), (2, "***")]},
+        ),
+    ],
     "left_out": [
         Stage({"drop": ["note"]}, [("id note", [(1, "n1"), (2, "n2")])]),
         Stage({"columns": [{"name": "note"}]}, [("id note", [(2, "N2")])], NULL_BEFORE, {"id, note": [(1, None), (2, "N2")]}),
@@ -275,6 +302,8 @@ def test_a_history_of_names(played: Played, form: str, name: str) -> None:
         assert told.failed[number] == stage.fails, (where, texts)
         shown = [value for row in told.rows[number] for key, value in row.items() if not key.startswith("_cdc_")]
         assert not [value for value in shown if str(value).startswith("secret")], where
+        # No advice to show what is held back.
+        assert not [text for text in texts.values() if "held back" in text and "correct the name" in text], where
         is_question = any("renamed_from" in word for word in stage.words) and not stage.fails
         for kind, text in texts.items():
             # A question is asked before and when the files are merged; a plan and a status without the word are about no rebuild.

@@ -1,5 +1,7 @@
 """Table properties that Iceberg refuses or ignores, names of partition fields, and full names of nested fields."""
 
+import re
+
 import pytest
 
 from dms_iceberg.config.datetime_pattern import exact_pattern, pattern_problem, zone_names
@@ -71,5 +73,8 @@ def test_parts_that_would_be_guessed() -> None:
     assert "no day" in str(pattern_problem("yyyy-MM HH:mm"))
     assert pattern_problem("yyyy-DDD HH:mm") is None
     assert zone_names("yyyy-MM-dd HH:mm VV") is None
-    assert zone_names("yyyy-MM-dd HH:mm z") is not None
+    names = zone_names("yyyy-MM-dd HH:mm[ z]")
+    assert names is not None
+    texts = ("2026-01-01 10:00", "2026-01-01 10:00 UTC", "2026-01-01 10:00 z", "2026-01-01 10:00 CST", "1 Jan 2026 10:00 PST")
+    assert [re.search(names, text) is not None for text in texts] == [True, True, True, False, False]
     assert zone_names("yyyy-MM-dd 'z'") is None

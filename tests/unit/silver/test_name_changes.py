@@ -4,16 +4,26 @@ from typing import Any
 
 import pytest
 
+from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
 from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
-from dms_iceberg.silver.held_columns import FoundNames, held_warnings, newly_held, recorded_held, told_columns, without_held
+from dms_iceberg.silver.held_columns import (
+    FoundNames,
+    held_warnings,
+    left_to_policy,
+    newly_held,
+    recorded_held,
+    told_columns,
+    without_held,
+)
 from dms_iceberg.silver.late_declarations import as_declared, refuse_late_renames, unfilled
-from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
+from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, refuse_forgotten_names, rename_questions
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import RenameColumn, renamed_properties
 from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.unknown_columns import refuse_other_forms
 from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
 
@@ -123,6 +133,23 @@ def test_a_name_that_another_column_had_is_followed_from_file_to_file() -> None:
     assert newly_held(table(MASKED), Withheld(), Seen(seen.names, True, frozenset({"email"})), found, ("id", "mail")) == {}
 
 
+def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> None:
+    quarantining = table(MASKED, schema_changes=SchemaChanges.QUARANTINE)
+    assert held(quarantining, "id mail") == {"mail": ("email",)}
+    assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(), ("id", "email")) == {"mail": ("email",)}
+    assert left_to_policy(table(MASKED), {"mail": ("email",)}, Withheld(), ("id", "email")) == {}
+    # A name that silver has, or that was held back before, changes no structure.
+    assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(), ("id", "Mail")) == {}
+    assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(sources={"mail": LEFT_OUT}), ("id",)) == {}
+    kept = Memory(kept_out={"mail": ("email",)}).withheld_after(quarantining, Shape((), {}), ["id", "mail"])
+    assert recorded_held(table(MASKED), kept) == {"mail": ("email",)}
+    # The other policies as well see a name that another column had.
+    seen = Seen(SEEN.names | {"mail"}, True)
+    for policy in (SchemaChanges.QUARANTINE, SchemaChanges.STRICT):
+        one = table(MASKED, schema_changes=policy)
+        assert held(one, "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
+
+
 def test_lines_tell_by_their_rows() -> None:
     def row(number: int, name: str, secret: str) -> bool:
         return (name, secret) == ("mail", "email")
@@ -192,11 +219,38 @@ def test_a_column_that_files_had_before_silver_is_unfilled() -> None:
     assert after.columns == {"mail": UNFILLED}
 
 
+def test_a_masked_column_that_has_a_name_of_its_own_keeps_its_values_when_the_source_renames_it() -> None:
+    contact = Column(name="contact", source="mail", renamed_from="email", mask=Mask.REDACT)
+    made = Cleaning.of(table(Column(name="contact", source="email", mask=Mask.REDACT)))
+    assert as_declared(made, table(contact), Withheld(sources={"email": "redact"}), ["id", "contact"]).columns == made.columns
+    # What was merged while the new name was held back is not in the column.
+    held = Withheld(sources={"email": "redact", "mail": LEFT_OUT}, held={"mail": ("email",)})
+    assert as_declared(made, table(contact), held, ["id", "contact"]).columns == made.columns | {"contact": UNFILLED}
+
+
 def test_what_came_while_it_was_held_back_is_missing_in_the_renamed_column() -> None:
-    held = Withheld(sources={"email": "redact"}, held={"mail": ("email",)})
-    properties = Cleaning.of(table(MASKED)).to_properties() | {"dms-iceberg.withheld": held.to_text()}
-    after = Cleaning.from_properties(renamed_properties([RenameColumn("email", "mail")], properties))
+    def renamed_after(held: Withheld) -> Cleaning | None:
+        properties = Cleaning.of(table(MASKED)).to_properties() | {"dms-iceberg.withheld": held.to_text()}
+        return Cleaning.from_properties(renamed_properties([RenameColumn("email", "mail")], properties))
+
+    after = renamed_after(Withheld(sources={"email": "redact", "mail": LEFT_OUT}, held={"mail": ("email",)}))
     assert after is not None and after.columns == {"mail": UNFILLED} and after.renames == {"mail": "email"}
+    # The schema policy has kept it out, so its rows are in quarantine.
+    after = renamed_after(Withheld(sources={"email": "redact"}, held={"mail": ("email",)}))
+    assert after is not None and UNFILLED not in after.columns.values()
+
+
+def test_merged_files_with_a_name_from_before_an_earlier_rename_are_refused() -> None:
+    twice, seen = table(Column(name="c", renamed_from="b")), Seen(frozenset({"id", "b", "later"}), True)
+    # Read again they have the present name, or none of the two before the column was there.
+    for one in ("id c", "id", "id later", "id c x"):
+        refuse_forgotten_names(twice, files(one), seen)
+    with pytest.raises(SchemaChangeError, match="have neither 'c' nor 'b', and 'A' instead"):
+        refuse_forgotten_names(twice, files("id c", "id A"), seen)
+    with pytest.raises(SchemaChangeError, match="'a' instead"):
+        refuse_forgotten_names(twice, files("id a c"), seen, by_row=True)
+    refuse_forgotten_names(twice, files("id a"), Seen(seen.names))
+    refuse_forgotten_names(table(), files("id a"), seen)
 
 
 def test_other_track_columns_are_told_of() -> None:
