@@ -17,6 +17,7 @@ from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property, silver_key_of
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.rejected_key import silver_key_text_sql
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
@@ -75,13 +76,13 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
         return Kept()
     # A change that was rejected is newer than the load, which has the row of its key.
     rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
-    unreadable = "key IS NULL OR exists(map_values(from_json(key, 'map<string,string>')), one -> one IS NULL)"
-    names = silver_key_of(table, target.column_types())
-    keys = rejected.where(f"NOT ({unreadable})").selectExpr(f"key AS {_TEXT}").distinct()
+    types = target.column_types()
+    names = silver_key_of(table, types)
+    keys = rejected.selectExpr(f"{silver_key_text_sql('key', {name: types[name] for name in names})} AS {_TEXT}")
     present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
     loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
-    rows = present.join(keys, _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
-    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(unreadable).count())
+    rows = present.join(keys.distinct(), _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
+    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_TEXT} IS NULL").count())
 
 
 def _is_made_alike(here: TableContext, branch: str) -> bool:

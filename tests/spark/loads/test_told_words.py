@@ -123,6 +123,22 @@ def test_rejected_rows_without_a_readable_key_are_told_of(lake: Lake) -> None:
     assert "1 row that the load rejected have no readable key" in report.warnings[-1]
 
 
+KEPT = {"rules": [{"name": "small", "expr": "k < 5"}]}
+ID_V_K = [*ID_V, ("k", pa.int64())]
+
+
+def test_a_key_in_another_order_than_the_columns(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V_K, [(1, 1, 1), (2, 2, 2), (3, 3, 3)])
+    entry = {**KEPT, "key": ["v", "id"]}
+    lake.run_one(lake.config({"public.t": entry}))
+    lake.enter(2)
+    lake.load("public.t", ID_V_K, [(1, 1, 9), (2, 2, 4)])
+    report = one(lake, entry, load_complete=frozenset({"public.t"}), confirm_rows=1)
+    assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
+    assert lake.rows("t", "id, v, k") == [(1, 1, 1), (2, 2, 4)]
+
+
 @pytest.mark.release
 def test_killed_while_a_reload_in_place_is_built_and_published(lake: Lake) -> None:
     """In every mode, with a row that it rejects: the operator says the same again, and nothing is lost or doubled."""
