@@ -14,7 +14,7 @@ from dms_iceberg.context import BranchState
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
-from dms_iceberg.silver.key import KEY_PROPERTY, key_property, silver_key_of
+from dms_iceberg.silver.key import key_property, silver_key_of
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.rejected_key import silver_key_text_sql
@@ -88,12 +88,13 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
 def _is_made_alike(here: TableContext, branch: str) -> bool:
     """Whether the rows of main and of a load have the same key, and were made and withheld in the same way."""
     table, properties = here.table, here.target.properties()
-    made = Cleaning.of(table).to_properties() | key_property(table, here.target.column_types())
+    key, made = key_property(table, here.target.column_types()), Cleaning.from_properties(properties)
     built, present = Withheld.from_properties(branch_summary(here.target, branch)), Withheld.from_properties(properties)
-    if built is None or present is None or KEY_PROPERTY not in properties:
+    if built is None or present is None or made is None:
         return False
     return (
-        made.items() <= properties.items()
+        key.items() <= properties.items()
+        and made.is_that_of(table)
         and built.masks.items() <= present.masks.items()
         and built.sources.items() <= present.sources.items()
     )

@@ -125,6 +125,7 @@ def test_rejected_rows_without_a_readable_key_are_told_of(lake: Lake) -> None:
 
 KEPT = {"rules": [{"name": "small", "expr": "k < 5"}]}
 ID_V_K = [*ID_V, ("k", pa.int64())]
+ID_W_K = [("id", pa.int64()), ("w", pa.int64()), ("k", pa.int64())]
 
 
 def test_a_key_in_another_order_than_the_columns(lake: Lake) -> None:
@@ -137,6 +138,35 @@ def test_a_key_in_another_order_than_the_columns(lake: Lake) -> None:
     report = one(lake, entry, load_complete=frozenset({"public.t"}), confirm_rows=1)
     assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
     assert lake.rows("t", "id, v, k") == [(1, 1, 1), (2, 2, 4)]
+
+
+def test_rows_from_before_a_rename_that_is_not_declared_any_more_stay(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V_K, [(1, 1, 1), (2, 2, 2)])
+    lake.run_one(lake.config({"public.t": KEPT}))
+    lake.changes("public.t", "20260301-100000000.parquet", ID_W_K, [("U", "20260301095900", 61, 2, 3, 3)])
+    lake.run_one(lake.config({"public.t": {**KEPT, "columns": [{"name": "w", "renamed_from": "v"}]}}))
+    lake.enter(2)
+    lake.load("public.t", ID_W_K, [(1, 9, 9), (2, 4, 4)])
+    report = one(lake, KEPT, load_complete=frozenset({"public.t"}))
+    assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
+    assert lake.rows("t", "id, w, k") == [(1, 1, 1), (2, 4, 4)]
+
+
+def test_rows_that_lack_a_column_stay_and_are_still_told_of(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V_K, [(1, 1, 1), (2, 2, 2)])
+    lake.run_one(lake.config({"public.t": {**KEPT, "drop": ["v"]}}))
+    lake.changes("public.t", "20260301-100000000.parquet", ID_V_K, [("U", "20260301095900", 61, 2, 3, 3)])
+    entry = {**KEPT, "publish": ["v"]}
+    assert "older rows of " in lake.run_one(lake.config({"public.t": entry})).warnings[-1]
+    lake.enter(2)
+    lake.load("public.t", ID_V_K, [(1, 9, 9), (2, 4, 4)])
+    report = one(lake, entry, load_complete=frozenset({"public.t"}))
+    assert (report.error, report.lost_versions) == (None, False)
+    assert lake.rows("t", "id, v, k") == [(1, None, 1), (2, 4, 4)]
+    lake.changes("public.t", "20260302-100000000.parquet", ID_V_K, [("U", "20260302095900", 61, 2, 1, 1)])
+    assert "are NULL (or have the backfill) in 'v'" in one(lake, entry).warnings[-1]
 
 
 @pytest.mark.release
