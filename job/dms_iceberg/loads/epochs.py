@@ -190,7 +190,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
         if rows is not None:
             transaction.append(rows, {PROGRESS_KEY: progress.to_json()})
     else:
-        transaction = load_transaction(here, found, branch, planned_on)
+        transaction = load_transaction(here, found, branch, planned_on, kept)
         target.record_properties(transaction, withheld_by(target, branch))
     transaction.set_properties(_seen_by(target, branch, found).to_properties())
     transaction.remove_properties([RETURNED_PROPERTY] if RETURNED_PROPERTY in target.properties() else [])

@@ -169,6 +169,25 @@ def test_rows_that_lack_a_column_stay_and_are_still_told_of(lake: Lake) -> None:
     assert "are NULL (or have the backfill) in 'v'" in one(lake, entry).warnings[-1]
 
 
+@pytest.mark.parametrize("mode", ["soft_delete", pytest.param("history", marks=pytest.mark.long)])
+def test_what_a_load_deletes_is_what_was_counted(lake: Lake, mode: str) -> None:
+    """The file whose row was rejected was replaced before the load was complete, and the source does not have that row any more."""
+    lake.enter(1)
+    lake.load("public.t", ID_V, [(1, 1), (2, 2), (3, 3)])
+    entry = {"mode": mode, **RULE}
+    lake.run_one(lake.config({"public.t": entry}))
+    lake.enter(2)
+    lake.load("public.t", ID_V, [(1, 9), (2, 9), (3, 9)])
+    assert one(lake, entry).error is None
+    lake.load("public.t", ID_V, [(2, 9), (3, 4)])
+    other = {**entry, "rules": [*RULE["rules"], {"name": "positive", "expr": "v > 0"}]}
+    word: dict[str, Any] = {"load_complete": frozenset({"public.t"})}
+    assert "1 of the 3 rows" in str(one(lake, other, **word, confirm_rows=7).error)
+    assert one(lake, other, **word, confirm_rows=1).error is None
+    there = {"soft_delete": "NOT _cdc_deleted", "history": "_is_current"}[mode]
+    assert sorted(row[:2] for row in lake.rows("t", f"id, v, {there}") if row[2]) == [(2, 2), (3, 4)]
+
+
 @pytest.mark.release
 def test_killed_while_a_reload_in_place_is_built_and_published(lake: Lake) -> None:
     """In every mode, with a row that it rejects: the operator says the same again, and nothing is lost or doubled."""
