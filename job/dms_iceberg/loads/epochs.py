@@ -182,12 +182,15 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     kept = kept_rows(here, found, branch)
     warnings = kept.warnings(here)
     if table.mode is Mode.MIRROR:
-        made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, branch)
+        rows, cleaning = kept.to_copy, Cleaning.of(table)
+        if rows is not None and (before := Cleaning.from_properties(target.properties())) is not None:
+            cleaning = attrs.evolve(cleaning, columns={**cleaning.columns, **before.unfilled()})
+        made = key_property(table, target.column_types()) | cleaning.to_properties() | withheld_by(target, branch)
         transaction = target.transaction_of_branch(branch, planned_on, made)
-        if (rows := kept.to_copy) is not None:
+        if rows is not None:
             transaction.append(rows, {PROGRESS_KEY: progress.to_json()})
     else:
-        transaction = load_transaction(here, found, branch, planned_on)
+        transaction = load_transaction(here, found, branch, planned_on, kept)
         target.record_properties(transaction, withheld_by(target, branch))
     transaction.set_properties(_seen_by(target, branch, found).to_properties())
     transaction.remove_properties([RETURNED_PROPERTY] if RETURNED_PROPERTY in target.properties() else [])

@@ -14,17 +14,16 @@ from dms_iceberg.context import BranchState
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
-from dms_iceberg.silver.key import KEY_PROPERTY, key_property, silver_key_of
+from dms_iceberg.silver.key import key_property, silver_key_of
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.rejected_key import silver_key_text_sql
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
 from dms_iceberg.sql.json_text import json_sql
 
-KEY_AS_TEXT = "_cdc_key_text"
-"""Column with a key as the quarantine has it."""
-_UNREADABLE = "key IS NULL OR exists(map_values(from_json(key, 'map<string,string>')), one -> one IS NULL)"
+_TEXT = "_cdc_key_text"
 _PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 
@@ -70,47 +69,32 @@ class Kept:
 
 def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     """Return which present rows stay with a load; ``branch`` is that on which it is built."""
-    table, target = here.table, here.target
-    rejected = _rejected(here, found)
+    context, table, target = here.context, here.table, here.target
+    rejected = open_rows(context.spark, context.config, table, found.progress) if found.head is not None else None
     mode = mode_of(target.all_columns())
     if rejected is None or mode is Mode.APPEND or target.head() is None:
         return Kept()
-    names = silver_key_of(table, target.column_types())
-    keys = rejected.where(f"NOT ({_UNREADABLE})").selectExpr(f"key AS {KEY_AS_TEXT}").distinct()
-    present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(KEY_AS_TEXT, expr(json_sql(names)))
+    # A change that was rejected is newer than the load, which has the row of its key.
+    rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
+    types = target.column_types()
+    names = silver_key_of(table, types)
+    keys = rejected.selectExpr(f"{silver_key_text_sql('key', {name: types[name] for name in names})} AS {_TEXT}")
+    present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
     loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
-    rows = present.join(keys, KEY_AS_TEXT, "left_semi").drop(KEY_AS_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
-    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), rejected.where(_UNREADABLE).count())
-
-
-def rejected_keys(here: TableContext, found: BranchState) -> DataFrame | None:
-    """Return the keys (`KEY_AS_TEXT`) that a load has rejected, by the files that it was built of at last; None if it has rejected nothing.
-
-    Args:
-        here: the table.
-        found: the state of the load's branch.
-    """
-    rejected = _rejected(here, found)
-    return rejected.selectExpr(f"key AS {KEY_AS_TEXT}") if rejected is not None else None
-
-
-def _rejected(here: TableContext, found: BranchState) -> DataFrame | None:
-    """Return the quarantine's open rows of the load. A change that was rejected is newer than the load, which has the row of its key."""
-    if found.head is None:
-        return None
-    rejected = open_rows(here.context.spark, here.context.config, here.table, found.progress)
-    return rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}") if rejected is not None else None
+    rows = present.join(keys.distinct(), _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
+    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_TEXT} IS NULL").count())
 
 
 def _is_made_alike(here: TableContext, branch: str) -> bool:
     """Whether the rows of main and of a load have the same key, and were made and withheld in the same way."""
     table, properties = here.table, here.target.properties()
-    made = Cleaning.of(table).to_properties() | key_property(table, here.target.column_types())
+    key, made = key_property(table, here.target.column_types()), Cleaning.from_properties(properties)
     built, present = Withheld.from_properties(branch_summary(here.target, branch)), Withheld.from_properties(properties)
-    if built is None or present is None or KEY_PROPERTY not in properties:
+    if built is None or present is None or made is None:
         return False
     return (
-        made.items() <= properties.items()
+        key.items() <= properties.items()
+        and made.is_that_of(table)
         and built.masks.items() <= present.masks.items()
         and built.sources.items() <= present.sources.items()
     )

@@ -18,7 +18,7 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.transaction import Transaction
-from dms_iceberg.loads.kept_rows import KEY_AS_TEXT, rejected_keys
+from dms_iceberg.loads.kept_rows import Kept
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import build_versions
 from dms_iceberg.merge.soft_delete import soft_delete_sql
@@ -45,7 +45,6 @@ from dms_iceberg.sql.cdc_columns import (
     ROW_POSITION,
     STREAM,
 )
-from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.value_text import comparable
 
@@ -85,7 +84,7 @@ class Difference:
         return string_literal(load_position(self.load, "0" * FILE_DIGITS))
 
 
-def load_transaction(here: TableContext, found: BranchState, branch: str, planned_on: int | None) -> Transaction:
+def load_transaction(here: TableContext, found: BranchState, branch: str, planned_on: int | None, kept: Kept) -> Transaction:
     """Return a transaction, not yet committed, that merges a complete load into the table.
 
     Args:
@@ -93,6 +92,7 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
         found: the state of the load's branch.
         branch: the branch on which it is built.
         planned_on: main's head.
+        kept: rows of the table whose keys the load has rejected (`kept_rows`): they stay.
 
     Raises:
         PlanIsStaleError: another writer committed since ``planned_on``.
@@ -107,7 +107,7 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
         return transaction
     mark, present = (DELETED, f"NOT {DELETED}") if table.mode is Mode.SOFT_DELETE else (IS_CURRENT, IS_CURRENT)
     _refuse_unmarked(table, loaded, mark, branch)
-    made = _difference(here, loaded.where(present), target.rows().where(present), found)
+    made = _difference(here, loaded.where(present), target.rows().where(present), found.progress.load, kept)
     rows = _states(made) if table.mode is Mode.SOFT_DELETE else _versions(made, target.rows())
     with named_view(context, rows) as view:
         transaction.execute(lambda name: made.merge_sql(name, view, table.mode), properties)
@@ -139,7 +139,7 @@ def _accounting(context: RunContext, target: TargetTable, progress: Progress, br
     return json.dumps({**counts, "load": progress.load, "run_id": context.run_id}, separators=(",", ":"))
 
 
-def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, found: BranchState) -> Difference:
+def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, load: int, kept: Kept) -> Difference:
     table, own = here.table, metadata_columns(here.table.mode)
     types = here.target.all_columns()
     silver = [name for name in types if name not in own]
@@ -153,11 +153,10 @@ def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, found
     joined = loaded.join(there, key, "left").where(f"{_PRESENT} IS NULL OR NOT ({_PRESENT} <=> {content})")
     written = joined.withColumn(OP, expr(f"CASE WHEN {_PRESENT} IS NULL THEN 'I' ELSE 'U' END")).drop(_PRESENT)
     vanished = present.select(*keys, COMMITTED_AT).join(loaded.select(*keys), key, "left_anti")
-    rejected = rejected_keys(here, found)
-    if rejected is not None:
+    if kept.rows is not None:
         # The source has such a row: what the table has of it stays, as with any quarantined change.
-        vanished = vanished.withColumn(KEY_AS_TEXT, expr(json_sql(key))).join(rejected, KEY_AS_TEXT, "left_anti").drop(KEY_AS_TEXT)
-    return Difference(key, values, written, vanished, found.progress.load, _time_sql(loaded))
+        vanished = vanished.join(kept.rows.select(*keys), key, "left_anti")
+    return Difference(key, values, written, vanished, load, _time_sql(loaded))
 
 
 def _time_sql(loaded: DataFrame) -> str:

@@ -78,6 +78,23 @@ class Cleaning:
         kept = {name: text for name, text in self.columns.items() if name not in names}
         return attrs.evolve(self, columns=kept | {name: text for name, text in other.columns.items() if name in names})
 
+    def is_that_of(self, table: Table) -> bool:
+        """Whether rows that were made so may stand beside those that the configuration makes now.
+
+        They follow all declared renames, and maybe others that were done and are not declared any more. In columns that are UNFILLED they
+        lack values, whatever is declared.
+        """
+        now = Cleaning.of(table)
+        if not now.renames.items() <= self.renames.items():
+            return False
+        unfilled = self.unfilled()
+        columns = [{name: text for name, text in one.columns.items() if name not in unfilled} for one in (self, now)]
+        return columns[0] == columns[1] and (self.filter, self.rules, self.tracked) == (now.filter, now.rules, now.tracked)
+
+    def unfilled(self) -> dict[str, str]:
+        """Return the columns that older rows lack, in lower case, each with UNFILLED."""
+        return {name: text for name, text in self.columns.items() if text == UNFILLED}
+
     def differences(self, table: Table, columns: Collection[str], withheld: Withheld | None) -> list[str]:
         """Return what the configuration cleans in another way, in words.
 

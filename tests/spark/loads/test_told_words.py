@@ -139,6 +139,71 @@ def test_what_an_earlier_build_of_the_load_has_rejected_keeps_no_row(lake: Lake,
     assert [tuple(row) for row in rows] == [(1, 4)]
 
 
+KEPT = {"rules": [{"name": "small", "expr": "k < 5"}]}
+ID_V_K = [*ID_V, ("k", pa.int64())]
+ID_W_K = [("id", pa.int64()), ("w", pa.int64()), ("k", pa.int64())]
+
+
+def test_a_key_in_another_order_than_the_columns(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V_K, [(1, 1, 1), (2, 2, 2), (3, 3, 3)])
+    entry = {**KEPT, "key": ["v", "id"]}
+    lake.run_one(lake.config({"public.t": entry}))
+    lake.enter(2)
+    lake.load("public.t", ID_V_K, [(1, 1, 9), (2, 2, 4)])
+    report = one(lake, entry, load_complete=frozenset({"public.t"}), confirm_rows=1)
+    assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
+    assert lake.rows("t", "id, v, k") == [(1, 1, 1), (2, 2, 4)]
+
+
+def test_rows_from_before_a_rename_that_is_not_declared_any_more_stay(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V_K, [(1, 1, 1), (2, 2, 2)])
+    lake.run_one(lake.config({"public.t": KEPT}))
+    lake.changes("public.t", "20260301-100000000.parquet", ID_W_K, [("U", "20260301095900", 61, 2, 3, 3)])
+    lake.run_one(lake.config({"public.t": {**KEPT, "columns": [{"name": "w", "renamed_from": "v"}]}}))
+    lake.enter(2)
+    lake.load("public.t", ID_W_K, [(1, 9, 9), (2, 4, 4)])
+    report = one(lake, KEPT, load_complete=frozenset({"public.t"}))
+    assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
+    assert lake.rows("t", "id, w, k") == [(1, 1, 1), (2, 4, 4)]
+
+
+def test_rows_that_lack_a_column_stay_and_are_still_told_of(lake: Lake) -> None:
+    lake.enter(1)
+    lake.load("public.t", ID_V_K, [(1, 1, 1), (2, 2, 2)])
+    lake.run_one(lake.config({"public.t": {**KEPT, "drop": ["v"]}}))
+    lake.changes("public.t", "20260301-100000000.parquet", ID_V_K, [("U", "20260301095900", 61, 2, 3, 3)])
+    entry = {**KEPT, "publish": ["v"]}
+    assert "older rows of " in lake.run_one(lake.config({"public.t": entry})).warnings[-1]
+    lake.enter(2)
+    lake.load("public.t", ID_V_K, [(1, 9, 9), (2, 4, 4)])
+    report = one(lake, entry, load_complete=frozenset({"public.t"}))
+    assert (report.error, report.lost_versions) == (None, False)
+    assert lake.rows("t", "id, v, k") == [(1, None, 1), (2, 4, 4)]
+    lake.changes("public.t", "20260302-100000000.parquet", ID_V_K, [("U", "20260302095900", 61, 2, 1, 1)])
+    assert "are NULL (or have the backfill) in 'v'" in one(lake, entry).warnings[-1]
+
+
+@pytest.mark.parametrize("mode", ["soft_delete", pytest.param("history", marks=pytest.mark.long)])
+def test_what_a_load_deletes_is_what_was_counted(lake: Lake, mode: str) -> None:
+    """The file whose row was rejected was replaced before the load was complete, and the source does not have that row any more."""
+    lake.enter(1)
+    lake.load("public.t", ID_V, [(1, 1), (2, 2), (3, 3)])
+    entry = {"mode": mode, **RULE}
+    lake.run_one(lake.config({"public.t": entry}))
+    lake.enter(2)
+    lake.load("public.t", ID_V, [(1, 9), (2, 9), (3, 9)])
+    assert one(lake, entry).error is None
+    lake.load("public.t", ID_V, [(2, 9), (3, 4)])
+    other = {**entry, "rules": [*RULE["rules"], {"name": "positive", "expr": "v > 0"}]}
+    word: dict[str, Any] = {"load_complete": frozenset({"public.t"})}
+    assert "1 of the 3 rows" in str(one(lake, other, **word, confirm_rows=7).error)
+    assert one(lake, other, **word, confirm_rows=1).error is None
+    there = {"soft_delete": "NOT _cdc_deleted", "history": "_is_current"}[mode]
+    assert sorted(row[:2] for row in lake.rows("t", f"id, v, {there}") if row[2]) == [(2, 2), (3, 4)]
+
+
 @pytest.mark.release
 def test_killed_while_a_reload_in_place_is_built_and_published(lake: Lake) -> None:
     """In every mode, with a row that it rejects: the operator says the same again, and nothing is lost or doubled."""

@@ -65,6 +65,13 @@ def test_a_part_that_fits_stands_beside_one_that_does_not(lake: Lake) -> None:
     assert count == 2
 
 
+def test_a_text_that_looks_like_another_key_is_not_shown(lake: Lake) -> None:
+    """A reload would take the row of that key for the rejected one."""
+    columns = [{"name": "id", "type": "date", "format": "dd.MM.yyyy"}]
+    keys, _ = listed(lake, {"columns": columns}, [("id", pa.string()), ("v", pa.string())], [("2024-02-29", "a"), ("29/02/2024", "a")])
+    assert keys == ['{"id":"29/02/2024"}', '{"id":null}']
+
+
 def test_a_masked_key_is_hidden(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DMS_ICEBERG_MASK_SALT", "salt")
     table = {"columns": [{"name": "id", "type": "int", "mask": "sha256"}]}

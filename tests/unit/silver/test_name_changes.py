@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import attrs
 import pytest
 
 from dms_iceberg.changes.shape import Shape
@@ -251,6 +252,22 @@ def test_merged_files_with_a_name_from_before_an_earlier_rename_are_refused() ->
         refuse_forgotten_names(twice, files("id a c"), seen, by_row=True)
     refuse_forgotten_names(twice, files("id a"), Seen(seen.names))
     refuse_forgotten_names(table(), files("id a"), seen)
+
+
+def test_rows_that_may_stand_beside_those_of_another_configuration() -> None:
+    loud = Column(name="loud", expr="upper(note)")
+    made = Cleaning.of(table(loud))
+    renamed = attrs.evolve(made, renames={"mail": "email"})
+    declared = Column(name="mail", renamed_from="email")
+    assert made.is_that_of(table(loud)) and renamed.is_that_of(table(loud, declared))
+    assert renamed.is_that_of(table(loud)), "the rename was done, and is not declared any more"
+    assert not made.is_that_of(table(loud, declared)), "the values are in the column of the former name"
+    assert not renamed.is_that_of(table(loud, Column(name="mail", renamed_from="post")))
+    late = attrs.evolve(made, columns={**made.columns, "loud": UNFILLED})
+    assert late.is_that_of(table(loud)) and late.is_that_of(table()) and late.unfilled() == {"loud": UNFILLED}
+    for other in (table(), table(loud, filter="id > 0"), table(loud, MASKED), table(Column(name="loud", expr="note"))):
+        assert not made.is_that_of(other)
+    assert not late.is_that_of(table(loud, MASKED))
 
 
 def test_other_track_columns_are_told_of() -> None:
