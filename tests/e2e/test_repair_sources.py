@@ -15,6 +15,7 @@ from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.model import Config
 from dms_iceberg.source.address import parse_source
 from dms_iceberg.storage.store import LocalStore
+from dms_iceberg.verify import run
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.run import verify
@@ -314,6 +315,20 @@ def test_a_partitioned_table_is_read_with_its_partitions_unless_they_are_elsewhe
     reader.close()
 
 
+@pytest.mark.parametrize(
+    "right",
+    ["select on pg_catalog.pg_subscription_rel", "select on pg_catalog.pg_inherits", "execute on function pg_partition_tree(regclass)"],
+)
+def test_what_the_user_may_not_see_is_not_taken_for_none(source: Source, right: str) -> None:
+    plain(source, f"revoke {right} from public")
+    assert source.verify().differing["different"] == 1
+    verdict = source.repair()
+    assert "cannot be seen. Let the user see it: GRANT" in str(verdict.error)
+    assert source.silver == WRONG
+    source.execute(f"grant {right} to reader")
+    assert (source.repair().repaired, source.silver) == (1, RIGHT)
+
+
 # --- sessions
 
 TRICKS = (
@@ -488,6 +503,20 @@ def test_rows_that_silver_lacks_may_be_kept_out_on_purpose(source: Source) -> No
     assert [text for text in verdict.warnings if "1 rows that silver lacks are left out" in text] != []
     assert source.repair(attrs.evolve(REPAIR, insert_missing=True)).repaired == 1
     assert source.silver[-1] == {"id": 4, "v": "not selected by the task"}
+
+
+def test_a_comparison_needs_no_right_to_write_and_a_repair_says_what_it_could_not_note(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    plain(source)
+    monkeypatch.setattr(run, "write_note", refuse)
+    compared = source.verify()
+    assert (compared.error, [text for text in compared.warnings if "written" in text]) == (None, [])
+    repaired = source.repair()
+    assert (repaired.repaired, ["could not be written" in text for text in repaired.warnings]) == (1, [False, True])
 
 
 def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source: Source) -> None:
