@@ -15,12 +15,14 @@ from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.model import Config
 from dms_iceberg.source.address import parse_source
 from dms_iceberg.storage.store import LocalStore
+from dms_iceberg.verify import run
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
 from dms_iceberg.verify.verdict import TableVerdict
 from support.lake import Lake
+from support.shifted import Change, write
 from support.transaction_pooler import TransactionPooler
 
 COMPARE = Options(tries=1, wait=lambda _: None)
@@ -314,6 +316,20 @@ def test_a_partitioned_table_is_read_with_its_partitions_unless_they_are_elsewhe
     reader.close()
 
 
+@pytest.mark.parametrize(
+    "right",
+    ["select on pg_catalog.pg_subscription_rel", "select on pg_catalog.pg_inherits", "execute on function pg_partition_tree(regclass)"],
+)
+def test_what_the_user_may_not_see_is_not_taken_for_none(source: Source, right: str) -> None:
+    plain(source, f"revoke {right} from public")
+    assert source.verify().differing["different"] == 1
+    verdict = source.repair()
+    assert "cannot be seen. Let the user see it: GRANT" in str(verdict.error)
+    assert source.silver == WRONG
+    source.execute(f"grant {right} to reader")
+    assert (source.repair().repaired, source.silver) == (1, RIGHT)
+
+
 # --- sessions
 
 TRICKS = (
@@ -488,6 +504,69 @@ def test_rows_that_silver_lacks_may_be_kept_out_on_purpose(source: Source) -> No
     assert [text for text in verdict.warnings if "1 rows that silver lacks are left out" in text] != []
     assert source.repair(attrs.evolve(REPAIR, insert_missing=True)).repaired == 1
     assert source.silver[-1] == {"id": 4, "v": "not selected by the task"}
+
+
+# With images of keys alone, which rows the second and third update mean is not known: keys 2, 3 and 4 wait in quarantine.
+SHIFT: list[Change] = [("U", (2, "v1"), (1, "v1")), ("U", (3, "v2"), (2, "v2")), ("U", (4, "v3"), (3, "v3"))]
+
+
+def shifted(source: Source, *rows: tuple[int, str]) -> None:
+    """A table of silver whose keys were shifted: it has 2 and 3; the source has ``rows``."""
+    source.execute("create table t (id bigint primary key, v text)", "grant select on t to reader")
+    source.execute(*(f"insert into t values ({key}, '{text}')" for key, text in rows))
+    source.load(PLAIN, [(n, f"v{n}") for n in (1, 2, 3)])
+    write(source.lake, T, 1, SHIFT, images=False)
+    assert source.config is not None
+    source.lake.run_one(source.config)
+    assert source.silver == [{"id": 2, "v": "v1"}, {"id": 3, "v": "v3"}]
+    assert source.lake.open_quarantine(source.config, "t") != []
+
+
+def test_keys_of_the_quarantine_are_weighed_and_inserted_only_on_demand(source: Source) -> None:
+    shifted(source, (2, "v1"), (3, "v2"), (4, "v3"))
+    said: list[str] = []
+    refused = source.verify(REPAIR)
+    assert "it would replace 1 row, confirm 1 row, 66.7% of 3 rows" in str(refused.error)
+    assert not (source.lake.bronze / "public/t/_repair").exists()
+    some = source.verify(attrs.evolve(REPAIR, max_repair=1.0, say=said.append))
+    assert (some.error, some.repaired, some.to_repair) == (None, 2, {"different": 1, "same": 1})
+    assert said == [f"{T}: the repair will replace 1 row, confirm 1 row"]
+    assert [text for text in some.warnings if "1 rows that silver lacks are left out" in text] != []
+    assert source.config is not None
+    source.lake.run_one(source.config)
+    assert source.silver == [{"id": 2, "v": "v1"}, {"id": 3, "v": "v2"}]
+    every = source.verify(attrs.evolve(REPAIR, max_repair=1.0, insert_missing=True))
+    assert (every.error, every.to_repair.get("missing"), every.repaired) == (None, 1, sum(every.to_repair.values()))
+    source.lake.run_one(source.config)
+    assert source.silver[-1] == {"id": 4, "v": "v3"}
+    assert (source.lake.open_quarantine(source.config, "t"), source.verify().equal) == ([], True)
+
+
+def test_keys_of_the_quarantine_are_weighed_where_nothing_differs(source: Source) -> None:
+    shifted(source, (2, "v1"), (3, "v3"))
+    refused = source.verify(REPAIR)
+    assert "it would confirm 2 rows, confirm the absence of 1 row, 100.0% of 3 rows" in str(refused.error)
+    done = source.verify(attrs.evolve(REPAIR, max_repair=1.0))
+    assert (done.error, done.repaired, done.to_repair) == (None, 3, {"same": 2, "absent": 1})
+    assert source.config is not None
+    source.lake.run_one(source.config)
+    assert (source.lake.open_quarantine(source.config, "t"), source.verify().equal) == ([], True)
+    nothing = source.verify(REPAIR)
+    assert (nothing.error, nothing.repaired, nothing.equal) == (None, 0, True)
+
+
+def test_a_comparison_needs_no_right_to_write_and_a_repair_says_what_it_could_not_note(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    plain(source)
+    monkeypatch.setattr(run, "write_note", refuse)
+    compared = source.verify()
+    assert (compared.error, [text for text in compared.warnings if "written" in text]) == (None, [])
+    repaired = source.repair()
+    assert (repaired.repaired, ["could not be written" in text for text in repaired.warnings]) == (1, [False, True])
 
 
 def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source: Source) -> None:

@@ -175,15 +175,25 @@ class Comparison:
 
     def _again(self, before: Difference) -> Difference:
         """Return those of the keys that still differ, with the present state of both sides."""
-        keys = before.rows.select(*(quote(name) for name in self._key))
-        found = self._looked_up(keys, before.count)
-        shared_keys = broadcast(keys) if before.count <= _MOST_LOOKED_UP else keys
-        source = self._by_key(found.where(f"{RANGE} IS NOT NULL").join(shared_keys, on=self._key, how="left_semi"), SOURCE)
-        silver = self._silver(self._key_list(keys, before.count)).join(shared_keys, on=self._key, how="left_semi")
+        source, silver = self._sides(before.rows.select(*(quote(name) for name in self._key)), before.count)
         earlier = before.rows.selectExpr(*(quote(name) for name in self._key), *(f"{name} AS {name}_before" for name in _STATE))
-        joined = earlier.join(source, on=self._key, how="left").join(self._by_key(silver, SILVER), on=self._key, how="left")
+        joined = earlier.join(source, on=self._key, how="left").join(silver, on=self._key, how="left")
         same = f"{SOURCE} <=> {SOURCE}_before AND {SILVER} <=> {SILVER}_before"
         return self._kept(joined, f"({_STABLE}_before AND {same}) AS {_STABLE}")
+
+    def _sides(self, keys: DataFrame, count: int) -> tuple[DataFrame, DataFrame]:
+        """Return what the source and silver have of these keys now."""
+        found = self._looked_up(keys, count)
+        shared_keys = broadcast(keys) if count <= _MOST_LOOKED_UP else keys
+        source = found.where(f"{RANGE} IS NOT NULL").join(shared_keys, on=self._key, how="left_semi")
+        silver = self._silver(self._key_list(keys, count)).join(shared_keys, on=self._key, how="left_semi")
+        return self._by_key(source, SOURCE), self._by_key(silver, SILVER)
+
+    def states_now(self, keys: DataFrame) -> DataFrame:
+        """Return the keys with the present state of both sides, whether they differ or not."""
+        source, silver = self._sides(keys, keys.count())
+        joined = keys.join(source, on=self._key, how="left").join(silver, on=self._key, how="left")
+        return joined.selectExpr(*(quote(name) for name in self._key), state(SOURCE), state(SILVER))
 
     def _kept(self, joined: DataFrame, stable: str) -> Difference:
         keys = [quote(name) for name in self._key]

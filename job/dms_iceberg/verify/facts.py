@@ -100,8 +100,8 @@ def behind_silver(facts: Facts, committed: str, repaired: str) -> str | None:
     )
 
 
-def postgres_doubts(*, standby: bool, subscribed: bool, has_children: bool, foreign_parts: bool) -> tuple[str, ...]:
-    """Return what speaks against a repair from a PostgreSQL.
+def postgres_doubts(*, standby: bool, subscribed: bool | None, has_children: bool | None, foreign_parts: bool | None) -> tuple[str, ...]:
+    """Return what speaks against a repair from a PostgreSQL. None: the server does not let the user see it.
 
     Args:
         standby: ``pg_is_in_recovery()``.
@@ -117,7 +117,15 @@ def postgres_doubts(*, standby: bool, subscribed: bool, has_children: bool, fore
         ),
         "partitions of the table are foreign tables (relkind f), whose changes another server has": foreign_parts,
     }
-    return tuple(text for text, is_so in found.items() if is_so)
+    tables = "GRANT SELECT ON pg_catalog"
+    unseen = {
+        f"a subscription fills the table cannot be seen. Let the user see it: {tables}.pg_subscription_rel": subscribed,
+        f"tables inherit from the table cannot be seen. Let the user see it: {tables}.pg_inherits and pg_catalog.pg_class": has_children,
+        "partitions of the table are foreign tables cannot be seen. Let the user see it: GRANT EXECUTE ON FUNCTION "
+        "pg_catalog.pg_partition_tree(regclass) and SELECT ON pg_catalog.pg_class": foreign_parts,
+    }
+    shown = [text for text, is_so in found.items() if is_so]
+    return (*shown, *(f"whether {text}" for text, is_so in unseen.items() if is_so is None))
 
 
 _ON = frozenset({"ON", "1"})

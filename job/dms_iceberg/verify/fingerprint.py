@@ -81,3 +81,5 @@ KIND = (
     f"WHEN {SOURCE} IS NULL OR {SILVER}.n > {SOURCE}.n THEN 'surplus' ELSE 'different' END"
 )
 """SQL over the states of both sides."""
+ANY_KIND = f"CASE WHEN {DIFFERS} THEN {KIND} WHEN {SILVER} IS NULL THEN 'absent' ELSE 'same' END"
+"""The same for a key that need not differ: *same* on both sides, or *absent* from both."""

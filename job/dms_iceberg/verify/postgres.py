@@ -209,13 +209,13 @@ class PostgresReader:
             end, timeline = self._tried(_LOG_END) or ("", "") if not standby else ("", "")
             committed = self._tried(_REPLAYED if standby else _COMMITTED) if standby or tracked == "on" else None
             counts = [self._tried(query.format(oid=self._oid)) for query in (_SUBSCRIBED, _CHILDREN, _FOREIGN_PARTS)]
-        subscribed, has_children, foreign_parts = (bool(count and count[0]) for count in counts)
+        subscribed, has_children, foreign_parts = (None if count is None else bool(count[0]) for count in counts)
         return Facts(
             engine="postgresql",
             identity={"system identifier": system[0] if system else "", "timeline": timeline, "database oid": database},
             position={"WAL position": int(end)} if end else None,
             committed=(committed or ("",))[0] or "",
-            is_copy=standby or subscribed,
+            is_copy=standby or bool(subscribed),
             doubts=postgres_doubts(standby=standby, subscribed=subscribed, has_children=has_children, foreign_parts=foreign_parts),
         )
 

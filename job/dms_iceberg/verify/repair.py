@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import structlog
+from pyspark.sql import DataFrame
 
 from dms_iceberg.bronze.keys import repair_key, table_prefix
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
@@ -23,13 +24,13 @@ from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
-from dms_iceberg.sql.cdc_columns import ROW_ID
+from dms_iceberg.spark.broadcast import materialised
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import decimal_of
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference
 from dms_iceberg.verify.facts import NotedSource
-from dms_iceberg.verify.fingerprint import KIND
+from dms_iceberg.verify.fingerprint import ANY_KIND, KIND
 from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.repair_checks import check_repair, clock_doubt, doubts, end_doubt, refuse, repaired_columns
 from dms_iceberg.verify.verdict import shown_counts
@@ -37,6 +38,7 @@ from dms_iceberg.verify.verdict import shown_counts
 _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_FILE = 1_000
 _LEAST_SETTLE = 1.0
+_KIND = "_cdc_kind"
 _NO_PLACE = (
     "bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes, and could win over a newer one. "
     "Load the tables again instead; where the task writes $AR_H_CHANGE_SEQ, and the document names it, before a new load, differences "
@@ -76,33 +78,48 @@ def write_repair(comparison: Comparison, difference: Difference, noted: NotedSou
         SourceError: the source cannot be read.
     """
     cleaning, verdict, options = comparison.cleaning, comparison.verdict, comparison.options
-    context, table = cleaning.context, cleaning.table
+    chosen = _chosen(comparison, difference)
+    if chosen is None:
+        return
+    by_kind = {row.kind: row.n for row in chosen.groupBy(_KIND).count().toDF("kind", "n").collect()}
     left_out = {"collided": True, "missing": not options.insert_missing}
-    if left_out["missing"] and verdict.differing["missing"]:
+    if left_out["missing"] and by_kind.get("missing"):
         verdict.warnings.append(
-            f"{verdict.differing['missing']:,} rows that silver lacks are left out of the repair: a selection filter of the task may keep "
+            f"{by_kind['missing']:,} rows that silver lacks are left out of the repair: a selection filter of the task may keep "
             "them out on purpose. If it has none, or the document's filter repeats it, add --insert-missing"
         )
-    counts = {kind: n for kind, n in verdict.differing.items() if n and not left_out.get(kind)}
-    kinds = ", ".join(string_literal(kind) for kind, is_left in left_out.items() if is_left)
-    # No change can repair a key that stands for several rows of the source.
-    mendable = difference.rows.where(f"{KIND} NOT IN ({kinds})")
-    wanted = mendable.select(*(quote(name) for name in cleaning.shape.key))
-    # If silver and source are equal by now, a repair resolves such rows of the quarantine.
-    unclear = ambiguous_keys(context, table, comparison.target.progress(), cleaning.shape) if comparison.target.exists() else None
-    if unclear is not None:
-        wanted = wanted.union(unclear.drop(ROW_ID)).distinct()
-    if not counts and unclear is None:
+    counts = {kind: n for kind, n in by_kind.items() if not left_out.get(kind)}
+    if not counts:
         return
     columns = repaired_columns(cleaning)
     check_repair(comparison, columns, counts, noted)
-    keys = comparison.key_texts(wanted)
+    kinds = ", ".join(string_literal(kind) for kind in counts)
+    keys = comparison.key_texts(chosen.where(f"{_KIND} IN ({kinds})"))
     refuse(comparison, end_doubt(comparison, keys))
     verdict.to_repair = counts
-    _LOG.info("repair_planned", table=table.source, keys=len(keys), **counts)
-    options.say(f"{table.source}: the repair will {shown_counts(counts) or f'write {len(keys):,} keys of the quarantine'}")
+    _LOG.info("repair_planned", table=cleaning.table.source, keys=len(keys), **counts)
+    options.say(f"{cleaning.table.source}: the repair will {shown_counts(counts)}")
     if not options.dry_run:
         _write(comparison, columns, keys, noted)
+
+
+def _chosen(comparison: Comparison, difference: Difference) -> DataFrame | None:
+    """Return the keys that a repair is about, each once, with their kind in `_KIND`: those that differ, and those of the quarantine.
+
+    If silver and source are equal by now, a repair resolves rows of the quarantine that do not identify the row they change.
+    """
+    cleaning, target = comparison.cleaning, comparison.target
+    names = [quote(name) for name in cleaning.shape.key]
+    # Without a difference, the frame has no states.
+    differing = difference.rows.selectExpr(*names, f"{KIND} AS {_KIND}") if difference.count else None
+    unclear = ambiguous_keys(cleaning.context, cleaning.table, target.progress(), cleaning.shape) if target.exists() else None
+    if unclear is None:
+        return differing
+    others = unclear.select(*names).distinct()
+    if differing is not None:
+        others = others.join(differing, on=list(cleaning.shape.key), how="left_anti")
+    found = comparison.states_now(materialised(others)).selectExpr(*names, f"{ANY_KIND} AS {_KIND}")
+    return materialised(found if differing is None else differing.union(found))
 
 
 def _write(comparison: Comparison, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]], noted: NotedSource | None) -> None:

@@ -14,7 +14,7 @@ from dms_iceberg.verify.cleaning import Cleaning, is_computable
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.compare import Comparison
 from dms_iceberg.verify.facts import Facts, NotedSource, behind_silver
-from dms_iceberg.verify.verdict import shown_counts
+from dms_iceberg.verify.verdict import TableVerdict, shown_counts
 
 _MOST_KEYS = 100_000
 FEWEST_KEYS = 10
@@ -64,7 +64,11 @@ def check_repair(comparison: Comparison, columns: Sequence[SourceColumn], counts
     Raises:
         TargetError: something speaks against the repair; the message has all of it.
     """
-    reasons = [*_of_columns(comparison.cleaning, columns), *_of_size(comparison, counts), *_of_state(comparison.cleaning)]
+    reasons = [
+        *_of_columns(comparison.cleaning, columns),
+        *size_doubts(comparison.verdict, comparison.options.max_repair, counts),
+        *_of_state(comparison.cleaning),
+    ]
     reasons += doubts(comparison, comparison.facts, noted)
     refuse(comparison, reasons)
 
@@ -139,16 +143,25 @@ def _of_columns(cleaning: Cleaning, columns: Sequence[SourceColumn]) -> Iterator
         )
 
 
-def _of_size(comparison: Comparison, counts: Mapping[str, int]) -> Iterator[str]:
-    verdict, total = comparison.verdict, sum(counts.values())
-    share, rows = comparison.options.max_repair, max(verdict.rows_source, verdict.rows_silver)
+def size_doubts(verdict: TableVerdict, max_repair: float, counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield why a repair is too large.
+
+    Args:
+        verdict: of the comparison; it has the number of rows on both sides.
+        max_repair: the share of the table that may be written.
+        counts: number of keys that would be written, by kind.
+    """
+    total = sum(counts.values())
+    # Where neither side has a key, writing it is weighed like writing a row: such a table may be empty by now.
+    rows = max(1, max(verdict.rows_source, verdict.rows_silver) + counts.get("absent", 0))
     if total > _MOST_KEYS:
-        yield f"{total:,} keys differ, and at most {_MOST_KEYS:,} are repaired. Load the table again"
-    elif total > allowed_keys(share, rows):
+        yield f"{total:,} keys would be written, and at most {_MOST_KEYS:,} are. Load the table again"
+    elif total > allowed_keys(max_repair, rows):
         yield (
-            f"it would {shown_counts(counts)}, {total / rows:.1%} of {rows:,} rows, and --max-repair allows {100 * share:.4g}% of them "
-            f"({allowed_keys(share, rows):,} keys). So many differences are seldom lost changes: look whether --source is the database "
-            "that DMS captures, and whether mapping rules of the task change the rows. If the source is right, allow more with --max-repair"
+            f"it would {shown_counts(counts)}, {total / rows:.1%} of {rows:,} rows, and --max-repair allows "
+            f"{100 * max_repair:.4g}% of them ({allowed_keys(max_repair, rows):,} keys). So many differences are seldom lost changes: "
+            "look whether --source is the database that DMS captures, and whether mapping rules of the task change the rows. If the "
+            "source is right, allow more with --max-repair"
         )
 
 

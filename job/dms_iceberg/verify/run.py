@@ -139,6 +139,10 @@ def _note(comparison: Comparison, state: ObjectStore, noted: NotedSource | None)
     try:
         write_note(state, uuid, table, note)
     except FAILURES as error:
+        _LOG.info("source_not_noted", table=table.source, reason=describe(error))
+        if not comparison.options.repair:
+            # A comparison needs no right to write.
+            return
         verdict.warnings.append(
             f"{join(state.root, note_key(uuid))} could not be written ({describe(error)}), so a later comparison cannot tell whether its "
             "source is this one"

@@ -6,7 +6,14 @@ from typing import Any
 import attrs
 
 KINDS = ("missing", "surplus", "collided", "different")
-_REPAIRS = {"missing": "insert", "surplus": "delete", "different": "replace"}
+_REPAIRS = {
+    "missing": "insert",
+    "surplus": "delete",
+    "different": "replace",
+    # Keys of the quarantine, where both sides are equal.
+    "same": "confirm",
+    "absent": "confirm the absence of",
+}
 
 
 def shown_counts(by_kind: Mapping[str, int]) -> str:
@@ -45,7 +52,8 @@ class TableVerdict:
         not_compared: columns that both sides have and that cannot be compared, with the reason.
         one_sided: columns that only one side has, with the side: such a table is not equal, whatever its rows are.
         source: the source's identity, as ``--accept-source`` takes it; "" if the table was not compared.
-        to_repair: number of keys by kind that a repair writes, or would write; empty without one.
+        to_repair: number of keys by kind that a repair writes, or would write; empty without one. Beside `KINDS` it has keys of the
+            quarantine that do not differ: *same* on both sides, or *absent* from both.
         repaired: number of change rows that ``--repair`` wrote.
         skipped: why the table was not compared.
     """

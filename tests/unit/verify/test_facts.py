@@ -88,6 +88,21 @@ def test_each_kind_of_postgresql_that_is_not_the_source_is_named(name: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("subscribed", "GRANT SELECT ON pg_catalog.pg_subscription_rel"),
+        ("has_children", "GRANT SELECT ON pg_catalog.pg_inherits"),
+        ("foreign_parts", "GRANT EXECUTE ON FUNCTION pg_catalog.pg_partition_tree(regclass)"),
+    ],
+)
+def test_what_a_postgresql_does_not_show_is_a_doubt_that_names_the_right(name: str, right: str) -> None:
+    shown: dict[str, bool | None] = dict.fromkeys(("subscribed", "has_children", "foreign_parts"), False)
+    (one,) = postgres_doubts(standby=False, **{**shown, name: None})
+    assert "cannot be seen" in one
+    assert right in one
+
+
+@pytest.mark.parametrize(
     ("variables", "replicas", "says", "is_copy"),
     [
         ({}, 0, "", False),
