@@ -48,7 +48,6 @@ from dms_iceberg.silver.late_declarations import refuse_both_names, refuse_late_
 from dms_iceberg.silver.name_changes import (
     follow,
     follow_lines,
-    refuse_forgotten_names,
     rename_questions,
     returned_warning,
     structure,
@@ -214,9 +213,6 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     failpoint("after-inspect", table.source)
     since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
     memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
-    if since is None:
-        by_row = context.config.bronze.format is BronzeFormat.JSON
-        refuse_forgotten_names(table, [structure(group) for group in groups], memory.seen, by_row=by_row)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()

@@ -5,10 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.frames import ReadGroup
-from dms_iceberg.config.former_names import former_names
-from dms_iceberg.config.model import Table
-from dms_iceberg.config.named_columns import table_path
-from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.silver.seen_columns import Seen
 
 RETURNED_PROPERTY = "dms-iceberg.returned-columns"
@@ -80,33 +76,6 @@ def follow_lines(seen: Seen, found: Sequence[Structure]) -> NameChanges:
     new, lacking = [name for name in every if name not in seen.names], sorted(seen.names - set(every))
     switches = (Switch(tuple(every[name] for name in new), tuple(lacking)),) if seen.names and new and lacking else ()
     return NameChanges(switches, gone=seen.gone - set(every))
-
-
-def refuse_forgotten_names(table: Table, found: Sequence[Structure], seen: Seen, *, by_row: bool = False) -> None:
-    """Refuse merged files with a name that a column had before its declared former one: the column would be NULL in their rows.
-
-    The document has one former name of a column, and all other columns of merged files are known.
-
-    Args:
-        table: the table's configuration.
-        found: the structures of merged files that are read again.
-        seen: the columns that merged files have had.
-        by_row: each structure may be that of rows with several (JSON lines).
-
-    Raises:
-        SchemaChangeError: there is such a file.
-    """
-    known = seen.renamed(former_names(table)).names
-    for names in found if seen.whole else ():
-        unknown = [text for name, text in names.items() if name not in known]
-        for old, new in former_names(table):
-            if unknown and new.lower() in known and (by_row or not {old.lower(), new.lower()} & set(names)):
-                raise SchemaChangeError(
-                    f"{table_path(table)}.columns: files from before an earlier rename have neither {new!r} nor {old!r}, and "
-                    f"{_listed(unknown)} instead, which other files never had. A column has one former name in the document, so {new!r} "
-                    f"would be NULL in their rows. Nothing was written, and {table.target} keeps its values. Leave the table as it is, or "
-                    "let DMS load it into a new load epoch: its files have present names only."
-                )
 
 
 def rename_questions(source: str, switches: Sequence[Switch], told: Collection[str]) -> list[str]:

@@ -121,19 +121,6 @@ HISTORIES: dict[str, Sequence[Stage]] = {
         Stage({"columns": [MASK], "schema_changes": "quarantine"}, [RENAMED], HELD),
         Stage({"columns": [MASK]}, [("id mail", [(3, "secret-4")])], HELD, {"id, email": [(1, "***"), (2, "***"), (3, None)]}),
     ],
-    "renamed_twice": [
-        Stage({}, [("id a", [(1, "x"), (2, "y")])]),
-        Stage({"columns": [{"name": "b", "renamed_from": "a"}]}, [("id b", [(2, "Y")])], ("",)),
-        Stage({"columns": [{"name": "c", "renamed_from": "b"}]}, [("id c", [(3, "z")])], ("",)),
-        Stage(
-            {"columns": [{"name": "c", "renamed_from": "b"}]},
-            [],
-            ("neither 'c' nor 'b', and 'a' instead",),
-            {"id, c": [(1, "x"), (2, "Y"), (3, "z")]},
-            fails=True,
-            rebuild=True,
-        ),
-    ],
     "renamed_of_its_own_name": [
         Stage({"columns": [{"name": "contact", "from": "email", "mask": "redact"}]}, [LOADED]),
         Stage(

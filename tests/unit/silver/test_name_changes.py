@@ -20,7 +20,7 @@ from dms_iceberg.silver.held_columns import (
     without_held,
 )
 from dms_iceberg.silver.late_declarations import as_declared, refuse_late_renames, unfilled
-from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, refuse_forgotten_names, rename_questions
+from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import RenameColumn, renamed_properties
 from dms_iceberg.silver.seen_columns import Seen
@@ -239,19 +239,6 @@ def test_what_came_while_it_was_held_back_is_missing_in_the_renamed_column() -> 
     # The schema policy has kept it out, so its rows are in quarantine.
     after = renamed_after(Withheld(sources={"email": "redact"}, held={"mail": ("email",)}))
     assert after is not None and UNFILLED not in after.columns.values()
-
-
-def test_merged_files_with_a_name_from_before_an_earlier_rename_are_refused() -> None:
-    twice, seen = table(Column(name="c", renamed_from="b")), Seen(frozenset({"id", "b", "later"}), True)
-    # Read again they have the present name, or none of the two before the column was there.
-    for one in ("id c", "id", "id later", "id c x"):
-        refuse_forgotten_names(twice, files(one), seen)
-    with pytest.raises(SchemaChangeError, match="have neither 'c' nor 'b', and 'A' instead"):
-        refuse_forgotten_names(twice, files("id c", "id A"), seen)
-    with pytest.raises(SchemaChangeError, match="'a' instead"):
-        refuse_forgotten_names(twice, files("id a c"), seen, by_row=True)
-    refuse_forgotten_names(twice, files("id a"), Seen(seen.names))
-    refuse_forgotten_names(table(), files("id a"), seen)
 
 
 def test_rows_that_may_stand_beside_those_of_another_configuration() -> None:
