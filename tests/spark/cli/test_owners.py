@@ -264,6 +264,28 @@ def test_a_renamed_source_table_has_later_changes_alone(documents: Documents, th
     assert lake.rows("t", "id, v") == [(1, "c"), (2, "b" if refused else "d")]
 
 
+@pytest.mark.parametrize("former_files", ["were moved", "are not there", "are others"])
+def test_a_source_table_that_was_renamed_and_moved_shows_the_files_that_were_merged(documents: Documents, former_files: str) -> None:
+    """Changes alone, all of them later, are what another database's table has that is replicated without a load."""
+    lake = documents.lake
+    documents.load("shop", "public.t", [(1, "a"), (2, "b")])
+    documents.change("shop", "public.t", 5, [("U", 1, "c")])
+    documents.run(documents.write("shop", {"public.t": {}}))
+    if former_files == "were moved":
+        shutil.move(documents.bronze("shop"), documents.bronze("moved"))
+    elif former_files == "are others":
+        documents.load("moved", "public.t", [(1, "other"), (4, "other")])
+        documents.change("moved", "public.t", 4, [("U", 1, "other")])
+    documents.change("moved", "public.renamed", 6, [("U", 2, "d")])
+    moved = documents.write("moved", {"public.renamed": {"target": f"{lake.namespace}.t"}}, pipeline="shop")
+    refused = former_files != "were moved"
+    for command in ("plan", "run"):
+        ended = documents.command(command, moved, "--take-over=public.renamed")
+        said = " ".join(ended.out.split())
+        assert (ended.code, "is none of the files of public.t that" in said) == (refused, refused), said
+    assert lake.rows("t", "id, v") == [(1, "c"), (2, "b" if refused else "d")]
+
+
 def test_rejected_rows_are_not_left_behind_by_a_takeover(documents: Documents) -> None:
     lake = documents.lake
     documents.load("shop", "public.t", [(1, "7"), (2, "x")])
