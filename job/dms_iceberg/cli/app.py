@@ -146,7 +146,9 @@ def plan(
         previews = preview(spark, loaded, table, request, words.now)
         changing = [loaded.tables[one.table].target for one in previews if one.changes_rows]
         renamed = {loaded.tables[one.table].target: one.renamed for one in previews}
-        statuses = model_statuses(spark, loaded, with_maintenance=False, take_over=take_over)
+        # A table with a step is taken over by the first one; one without is refused before.
+        taken = set(take_over) - {one.table for one in previews if one.error is not None and not one.steps}
+        statuses = model_statuses(spark, loaded, with_maintenance=False, take_over=taken)
         models = preview_models(loaded, statuses, changing, renamed)
     if json_:
         documents = {one.table: one.to_document() for one in previews}

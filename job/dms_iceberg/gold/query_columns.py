@@ -24,10 +24,14 @@ def has_other_names(table: TargetTable, sql: str) -> bool:
 def give_snapshot_present_columns(table: TargetTable, sql: str) -> None:
     """Let a table's newest snapshot have its present columns, if a query's names mean other ones there. No row changes.
 
+    Args:
+        table: the table, refreshed.
+        sql: the query.
+
     Raises:
+        TargetError: the table is another owner's.
         Py4JJavaError: another writer committed meanwhile, or the catalog failed.
     """
-    table.refresh()
     head = table.head()
     if head is None or not has_other_names(table, sql):
         return

@@ -1,6 +1,6 @@
 """Refresh one model: check whether its tables have changed, then rebuild it or only its changed groups."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
 import structlog
@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.incremental import group_columns, incremental_problems
-from dms_iceberg.config.model import Model, Refresh
+from dms_iceberg.config.model import Config, Model, Refresh
 from dms_iceberg.config.model_meaning import clock_of
 from dms_iceberg.config.model_sql import references, taken_columns
 from dms_iceberg.config.partition import parse_partition
@@ -21,7 +21,7 @@ from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.iceberg.commit_errors import is_conflict, refusal
 from dms_iceberg.iceberg.commit_properties import commit_with
 from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
-from dms_iceberg.silver.owner import owner_of_model
+from dms_iceberg.silver.owner import owner_of, owner_of_model
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.sql.quoting import quote_path, string_literal
@@ -34,9 +34,31 @@ _PROPERTIES = {
 }
 
 
-def tables_of(spark: SparkSession, catalog: str, model: Model) -> dict[str, TargetTable]:
-    """Return the tables that a model reads, by name in folded case."""
-    return {one.name: TargetTable(spark, catalog, ".".join(one.parts[-2:])) for one in references(model.sql)}
+def tables_of(spark: SparkSession, config: Config, model: Model) -> dict[str, TargetTable]:
+    """Return the tables that a model reads, by name in folded case: each must be the document's own (`refuse_other_owners`)."""
+    # Where the rejected rows are is not a model's to record: a run may refuse to look for them elsewhere.
+    owners = {one.target.casefold(): attrs.evolve(owner_of(config, one), quarantine="") for one in config.tables.values()}
+    owners |= {one.casefold(): owner_of_model(config, one) for one in config.gold}
+    return {one.name: TargetTable(spark, config.catalog.name, ".".join(one.parts[-2:]), owners[one.name]) for one in references(model.sql)}
+
+
+def refuse_other_owners(tables: Iterable[TargetTable], taken_over: Collection[str] = ()) -> None:
+    """Load the newest state of those tables that exist, and refuse one that is another owner's.
+
+    Args:
+        tables: models, or tables that they read.
+        taken_over: source tables and models that are the document's by now, though another's before.
+
+    Raises:
+        TargetError: a table is another's.
+    """
+    for table in tables:
+        if not table.exists():
+            continue
+        table.refresh()
+        conflict = table.conflict()
+        if conflict is not None and not (conflict.former and table.owner is not None and table.owner.name in taken_over):
+            raise TargetError(conflict.text)
 
 
 def refresh_model(context: RunContext, name: str, model: Model, report: ModelReport) -> None:
@@ -45,10 +67,15 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     If two full refreshes run at once, the later commit wins, and the next refresh finds out if it was built from older tables.
 
     Raises:
+        TargetError: the model, or a table that it reads, is another owner's.
         PlanIsStaleError: another writer committed to a table before it got a snapshot of its present columns, or to the model before its
             groups were replaced.
     """
-    tables = tables_of(context.spark, context.config.catalog.name, model)
+    tables = tables_of(context.spark, context.config, model)
+    target = TargetTable(context.spark, context.config.catalog.name, name, owner_of_model(context.config, name))
+    refuse_other_owners((target,), context.request.take_over)
+    # Those that this run takes over have this owner by now, unless that was refused.
+    refuse_other_owners(tables.values())
     missing = [table.name for table in tables.values() if not table.exists()]
     if missing:
         report.waits_for = missing
@@ -56,7 +83,6 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
     for table in tables.values():
         give_snapshot_present_columns(table, model.sql)
     now = ModelInputs.of(model, tables)
-    target = TargetTable(context.spark, context.config.catalog.name, name, owner_of_model(context.config, name))
     last = None
     if target.exists():
         target.refresh()

@@ -43,8 +43,8 @@ def _refresh(context: RunContext, name: str) -> ModelReport:
     if report.error:
         log.error("model_failed", error=report.error)
         # Another writer may have created the model, or a table that it reads, again; the catalog's cache would keep the old one.
-        catalog = context.config.catalog.name
-        for table in (TargetTable(context.spark, catalog, name), *tables_of(context.spark, catalog, context.config.gold[name]).values()):
+        model = TargetTable(context.spark, context.config.catalog.name, name)
+        for table in (model, *tables_of(context.spark, context.config, context.config.gold[name]).values()):
             table.forget()
     elif report.refresh:
         done = {name: value for name, value in report.to_document().items() if name in ("refresh", "reason", "groups", "rows", "seconds")}

@@ -7,12 +7,13 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
+from dms_iceberg.config.gold_checks import model_order
 from dms_iceberg.config.model import Config, Model
 from dms_iceberg.config.model_meaning import clock_of
-from dms_iceberg.errors import DmsIcebergError, TargetError
+from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.gold.model_inputs import Input, ModelInputs, recorded_inputs
 from dms_iceberg.gold.query_columns import has_other_names
-from dms_iceberg.gold.refresh import tables_of
+from dms_iceberg.gold.refresh import refuse_other_owners, tables_of
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.silver.owner import owner_of_model
@@ -64,30 +65,34 @@ def model_statuses(
 
     Args:
         with_maintenance: read more than its snapshots, to find the maintenance that it needs.
-        take_over: models that are this document's by now, though another's before.
+        take_over: source tables and models that a run would take over from another owner.
     """
-    return [_isolated(spark, config, name, with_maintenance=with_maintenance, is_taken_over=name in take_over) for name in config.gold]
+    taken, found = set(take_over), {}
+    for name in model_order(config):
+        found[name] = _isolated(spark, config, name, with_maintenance=with_maintenance, taken=taken)
+        if found[name].error is not None:
+            # The models that read it find it another's still.
+            taken.discard(name)
+    return [found[name] for name in config.gold]
 
 
-def _isolated(spark: SparkSession, config: Config, name: str, *, with_maintenance: bool, is_taken_over: bool) -> ModelStatus:
+def _isolated(spark: SparkSession, config: Config, name: str, *, with_maintenance: bool, taken: Collection[str]) -> ModelStatus:
     try:
-        return _status(spark, config, name, with_maintenance=with_maintenance, is_taken_over=is_taken_over)
+        return _status(spark, config, name, with_maintenance=with_maintenance, taken=taken)
     except FAILURES as error:
         return ModelStatus(model=name, error=describe(error))
     except DmsIcebergError as error:
         return ModelStatus(model=name, error=str(error))
 
 
-def _status(spark: SparkSession, config: Config, name: str, *, with_maintenance: bool, is_taken_over: bool) -> ModelStatus:
+def _status(spark: SparkSession, config: Config, name: str, *, with_maintenance: bool, taken: Collection[str]) -> ModelStatus:
     model = config.gold[name]
-    tables = tables_of(spark, config.catalog.name, model)
-    status = ModelStatus(model=name, waits_for=[table.name for table in tables.values() if not table.exists()])
+    tables = tables_of(spark, config, model)
     target = TargetTable(spark, config.catalog.name, name, owner_of_model(config, name))
+    refuse_other_owners((target, *tables.values()), taken)
+    status = ModelStatus(model=name, waits_for=[table.name for table in tables.values() if not table.exists()])
     if not target.exists():
         return status
-    target.refresh()
-    if (conflict := target.conflict()) and not (conflict.former and is_taken_over):
-        raise TargetError(conflict.text)
     head, last = target.head(), recorded_inputs(target)
     made_at = next((one.timestamp_ms for one in target.lineage() if GOLD_KEY in one.summary), None) if last is not None else None
     behind = ["content"]

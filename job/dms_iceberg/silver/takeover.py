@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+import attrs
+
 from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.progress.pending import Pending
@@ -102,10 +104,12 @@ def _refuse_other_files(here: TableContext) -> None:
     if progress.epoch != here.context.config.bronze.epoch or progress.is_empty:
         return
     properties, bronze = here.target.raw_properties(), bronze_of(here.context.config)
-    if properties.get(Kind.TABLE.value, here.table.source) != here.table.source:
+    former = properties.get(Kind.TABLE.value, here.table.source)
+    if properties.get(BRONZE_PROPERTY, bronze) != bronze:
+        _refuse_unknown(here, progress, former)
+    # Later changes alone show no rename: in another bronze they are those of another database as well.
+    if former != here.table.source:
         _refuse_earlier(here, progress)
-    elif properties.get(BRONZE_PROPERTY, bronze) != bronze:
-        _refuse_unknown(here, progress)
 
 
 def _refuse_earlier(here: TableContext, progress: Progress) -> None:
@@ -125,18 +129,24 @@ def _refuse_earlier(here: TableContext, progress: Progress) -> None:
         )
 
 
-def _refuse_unknown(here: TableContext, progress: Progress) -> None:
-    """Refuse a folder that has none of the files that were merged last, by their names: a copy of an object may have another ETag.
+def _refuse_unknown(here: TableContext, progress: Progress, former: str) -> None:
+    """Refuse a bronze that has none of the files that were merged last, by their names: a copy of an object may have another ETag.
+
+    Args:
+        here: the table.
+        progress: what is merged into it.
+        former: the source table of the files that were merged, in whose folder they are looked for.
 
     Raises:
         TargetError: it has none.
     """
     times = {progress.frontier, *(time for time, _ in progress.recent)}
-    listing = (one for one in here.context.listing(here.table, progress) if isinstance(one, BronzeFile))
+    found = here.context.listing(attrs.evolve(here.table, source=former), progress)
+    listing = (one for one in found if isinstance(one, BronzeFile))
     if not any(one.order in times if one.is_cdc else progress.loads.has(one) for one in listing):
         raise TargetError(
-            f"{here.table.source}: --take-over, but below {bronze_of(here.context.config)} is none of the files that {here.target.name} "
-            "was last merged from, so they are another database's, or were moved without the newest ones. Copy these as well; or let DMS "
-            "write a load to a folder of its own (load_epoch), which replaces the content. For another database choose another target. "
-            "Nothing was written."
+            f"{here.table.source}: --take-over, but below {bronze_of(here.context.config)} is none of the files of {former} that "
+            f"{here.target.name} was last merged from, so they are another database's, or were moved without the newest ones. Copy these "
+            "as well; or let DMS write a load to a folder of its own (load_epoch), which replaces the content. For another database choose "
+            "another target. Nothing was written."
         )
