@@ -321,7 +321,6 @@ def test_a_renamed_source_table_has_later_changes_alone(documents: Documents, th
     assert lake.rows("t", "id, v") == [(1, "c"), (2, "b" if refused else "d")]
 
 
-<<<<<<< HEAD
 def test_a_load_under_the_new_name_is_no_more_of_the_load_under_the_former_one(documents: Documents) -> None:
     lake = documents.lake
     documents.load("shop", "public.t", [(1, "a"), (2, "b"), (3, "c")])
@@ -340,7 +339,8 @@ def test_a_load_under_the_new_name_is_no_more_of_the_load_under_the_former_one(d
     told = ("--table=public.renamed", "--load-complete=public.renamed", f"--reload-started-at={began}", "--confirm-rows=1")
     documents.run(renamed, *told)
     assert lake.rows("t", "id, v") == [(1, "new"), (2, "new")]
-=======
+
+
 @pytest.mark.parametrize("former_files", ["were moved", "are not there", "are others"])
 def test_a_source_table_that_was_renamed_and_moved_shows_the_files_that_were_merged(documents: Documents, former_files: str) -> None:
     """Changes alone, all of them later, are what another database's table has that is replicated without a load."""
@@ -361,7 +361,6 @@ def test_a_source_table_that_was_renamed_and_moved_shows_the_files_that_were_mer
         said = " ".join(ended.out.split())
         assert (ended.code, "is none of the files of public.t that" in said) == (refused, refused), said
     assert lake.rows("t", "id, v") == [(1, "c"), (2, "b" if refused else "d")]
->>>>>>> fix-h
 
 
 def test_rejected_rows_are_not_left_behind_by_a_takeover(documents: Documents) -> None:
