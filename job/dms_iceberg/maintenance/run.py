@@ -61,10 +61,10 @@ def maintain_table(context: RunContext, table: Table, budget: float | None = Non
         if silver.target.exists():
             silver.target.refresh()
             silver.target.refuse_other_owner()
+            # A commit records where the document has the rejected rows.
+            refuse_moved(context.config, table, silver.target)
         yield MaintainedTable(context, table.maintenance, silver.target, chosen, deadline)
         if chosen is Scope.FULL:
-            if silver.target.exists():
-                refuse_moved(context.config, table, silver.target)
             quarantine, replays = _quarantine(context, table)
             if quarantine is not None:
                 yield MaintainedTable(context, table.maintenance, quarantine, chosen, deadline, is_silver=False, resolved_by=silver)

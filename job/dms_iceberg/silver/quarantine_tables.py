@@ -1,6 +1,7 @@
 """The two tables of a silver table's quarantine: their names, their columns, whose they are, and where the rows of a moved one are."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -34,6 +35,8 @@ COLUMNS = {
 LATER_COLUMNS = ("load", "layout")
 """Columns that quarantine tables of earlier versions lack."""
 REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_id": "string"}
+_MERGED = {"write.merge.mode": "merge-on-read", "write.merge.isolation-level": "serializable"}
+"""Table properties of the quarantine table, into which runs merge at once; the table of replays is only appended to."""
 
 
 def quarantine_name(config: Config, table: Table) -> str:
@@ -76,13 +79,32 @@ def refuse_moved(config: Config, table: Table, silver: TargetTable) -> None:
     # A former owner's count as well: the table may be about to be taken over.
     left = [name for name, one in tables.items() if one.exists() and ((conflict := one.conflict()) is None or conflict.former)]
     if left:
-        moved = [(f"{catalog}.{name}", f"{catalog}.{moves[name]}") for name in left]
-        statements = "; ".join(f"CREATE TABLE {new} USING iceberg AS SELECT * FROM {old}; DROP TABLE {old}" for old, new in moved)
+        statements = "; ".join(_move_sql(tables[name], moves[name], _MERGED if name == before else {}) for name in left)
         raise TargetError(
             f'tables."{table.source}": the rejected rows of {table.target} are in {catalog}.{before}, and by quarantine.namespace and '
             f"target they would be looked for in {catalog}.{now}, and be seen no more. Set both back; or move the rows while nothing else "
             f"writes the table, and run again: {statements}. Nothing was written."
         )
+
+
+def _move_sql(table: TargetTable, new: str, settings: Mapping[str, str]) -> str:
+    """Return the statements that move a table of the quarantine, with the properties it was created with, the owner's among them.
+
+    Args:
+        table: the table; it exists.
+        new: its new name, ``namespace.table``.
+        settings: the properties with which such a table is created, without its owner's.
+    """
+    table.refresh()
+    jvm: Any = table.spark._jvm
+    created = {"format-version": str(jvm.org.apache.iceberg.TableUtil.formatVersion(table.iceberg)), **settings, **table.owned}
+    properties = created | {name: text for name, text in table.raw_properties().items() if name in created}
+    path = (table.parts[0], *new.split("."))
+    return (
+        f"CREATE NAMESPACE IF NOT EXISTS {quote_path(path[:-1])}; "
+        f"CREATE TABLE {quote_path(path)} USING iceberg {_properties_sql(properties)} AS SELECT * FROM {table.sql_name}; "
+        f"DROP TABLE {table.sql_name}"
+    )
 
 
 def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> None:
@@ -127,8 +149,7 @@ def prepare_replays(spark: SparkSession, config: Config, table: Table) -> str:
 def create_quarantine_sql(name: str, owner: Owner) -> str:
     """Return the CREATE TABLE statement of a quarantine table."""
     body = ", ".join(f"{column} {type_}" for column, type_ in COLUMNS.items())
-    merge = {"write.merge.mode": "merge-on-read", "write.merge.isolation-level": "serializable"}
-    return f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg {_properties_sql(merge | owner.properties())}"
+    return f"CREATE TABLE IF NOT EXISTS {name} ({body}) USING iceberg {_properties_sql(_MERGED | owner.properties())}"
 
 
 def _properties_sql(properties: Mapping[str, str]) -> str:
