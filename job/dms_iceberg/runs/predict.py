@@ -33,7 +33,7 @@ def after(state: TableState, action: Action) -> TableState:
     """Return the state after ``action``.
 
     Raises:
-        TypeError: the next state must be read instead: from files (`read_state.open_batch`), or from main after a rebuild is published.
+        TypeError: the next state must be read instead: from files (`open_batch`), or from main after a rebuild is published.
     """
     match action:
         case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():

@@ -35,9 +35,10 @@ from dms_iceberg.runs.actions import (
     SwitchMode,
     Wait,
 )
+from dms_iceberg.runs.open_batch import open_batch
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import TO_COME, after
-from dms_iceberg.runs.read_state import count_rows, open_batch, read_state
+from dms_iceberg.runs.read_state import count_rows, read_state
 from dms_iceberg.runs.request import check_request, tables_with_kept_positions
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words

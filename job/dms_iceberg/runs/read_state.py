@@ -1,15 +1,10 @@
 """Read the state of a table: from the catalog, from bronze, and, once a batch is chosen, from its files."""
 
-import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
 
-from dms_iceberg.bronze.keys import BronzeFile, Truncate
-from dms_iceberg.changes.open_files import open_files
-from dms_iceberg.config.former_names import former_names
-from dms_iceberg.config.model import BronzeFormat, Mode
+from dms_iceberg.bronze.keys import Truncate
 from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
@@ -22,47 +17,31 @@ from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import left_rebuilds, read_rebuild
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.loads.truncate import truncate_effect
-from dms_iceberg.merge.history import untimed
 from dms_iceberg.progress.change_order import (
-    is_tied,
-    refuse_local_names,
-    refuse_lost_sequence,
     refuse_other_order,
-    refuse_ties,
     refuse_truncates,
 )
-from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, pending_files
+from dms_iceberg.progress.pending import Pending, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import CountRows
 from dms_iceberg.runs.plan import is_rebuild_next
-from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
-from dms_iceberg.silver.analysis import analysed_evolution
+from dms_iceberg.runs.state import RunMemory, TableState
 from dms_iceberg.silver.backfill import lost_backfills
 from dms_iceberg.silver.check_configuration import is_checked
-from dms_iceberg.silver.cleaning import Cleaning, refuse_other_key_values
-from dms_iceberg.silver.evolve import Evolution
-from dms_iceberg.silver.held_columns import held_warnings, told_columns, without_held
-from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
+from dms_iceberg.silver.cleaning import refuse_other_key_values
+from dms_iceberg.silver.iceberg_limits import refuse_new_names
 from dms_iceberg.silver.key import refuse_other_key
-from dms_iceberg.silver.late_declarations import refuse_both_names, refuse_late_renames, standing_warnings, unfilled, unfilled_warning
-from dms_iceberg.silver.name_changes import (
-    follow,
-    follow_lines,
-    rename_questions,
-    returned_warning,
-    structure,
-    structures,
+from dms_iceberg.silver.late_declarations import (
+    refuse_late_renames,
+    standing_warnings,
 )
-from dms_iceberg.silver.quarantine_records import open_records, record_groups
+from dms_iceberg.silver.quarantine_records import open_records
 from dms_iceberg.silver.quarantine_tables import refuse_moved
-from dms_iceberg.silver.recorded_declarations import guarded, refuse_declared, refuse_mixed_key, source_names
+from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import renamed_properties, renames
-from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.takeover import refuse_second_load, to_take_over
-from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
 def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool = False) -> TableState:
@@ -187,107 +166,9 @@ def _with_records(here: TableContext, state: TableState) -> TableState:
     return attrs.evolve(state, records=records, pending=pending, warnings=tuple(records.warnings(table)))
 
 
-def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordBatch, *, predicted: bool = False) -> OpenedBatch:
-    """Read the columns of a batch, and compare them with the configuration and the table.
-
-    Args:
-        here: the table.
-        state: its state, or a predicted one.
-        batch: what to look into.
-        predicted: earlier batches were predicted, so the table does not remember their columns. Salts are not read again.
-
-    Raises:
-        DmsIcebergError: the batch cannot be merged; nothing was written.
-    """
-    began = time.monotonic()
-    context, table, target = here.context, here.table, here.target
-    existing, branch = state.columns, state.branch
-    if isinstance(batch, RecordBatch) and state.records is not None:
-        groups = record_groups(context, table, state.records.rows, state.records.layouts, existing or ())
-    else:
-        if context.config.bronze.change.orders_by_file:
-            _refuse_no_order(here, batch.files, branch.progress)
-        groups = open_files(context, table, batch.files, existing or ())
-        files = [(file, group.columns.sequence is not None) for group in groups if group.group.is_cdc for file in group.group.files]
-        refuse_lost_sequence(table, branch.progress, files, context.config.bronze.change.sequence_column)
-    failpoint("after-inspect", table.source)
-    since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
-    memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
-    if branch.branch is None:
-        refuse_mixed_key(table, memory)
-    lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
-    if not groups:
-        return OpenedBatch(batch, (), memory, table, lost_backfills=lost, began=began)
-    is_new = not target.exists() or target.head() is None
-    # Records of older files may lack a column: only one that no file ever had is reported.
-    named = check_named(context, table, groups, batch.files, KnownTable(existing or {}, memory.seen, branch.progress, is_new, memory.held))
-    evolution = analysed_evolution(context, without_held(table, memory.held), groups, existing, memory.texts, memory.salts)
-    _refuse_unstorable(here, existing, evolution)
-    warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, {**memory.kept_out, **memory.held}))
-    if not isinstance(batch, RecordBatch):
-        foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
-        memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
-        warnings = (*named.warnings, *warnings, *foreign, *further, *untimed(table, groups, context.config.bronze.change))
-    foreseen = memory.after(without_held(table, memory.held), evolution.shape, source_names(groups))
-    return OpenedBatch(batch, groups, memory, table, named, evolution, lost, warnings, began, foreseen)
-
-
-def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) -> tuple[Memory, tuple[str, ...]]:
-    """Return what a batch's table remembers of the names in its files, and warnings about names that change.
-
-    Raises:
-        SchemaChangeError: nothing shows which of two names is that of a renamed column (`refuse_both_names`).
-    """
-    table, target, branch, memory = here.table, here.target, state.branch, opened.memory
-    if branch.head is None:
-        made = Cleaning.from_properties(target.properties()) if target.exists() else None
-        refuse_both_names(table, opened.groups, made)
-    if branch.rebuild:
-        # Its files are followed already, and its content gets their names one after the other once more.
-        return memory, ()
-    known = state.foreseen or memory
-    seen = known.seen.renamed(former_names(table))
-    if here.context.config.bronze.format is BronzeFormat.JSON:
-        vanished = {secret for secrets in memory.held.values() for secret in secrets}
-        seen = attrs.evolve(seen, gone=seen.gone | vanished)
-        found = follow_lines(seen, [structure(group) for group in opened.groups])
-    else:
-        found = follow(seen, structures(opened.groups, branch.progress.frontier))
-    added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
-    # A column with the former name of a renamed one is another one.
-    shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}
-    shown -= {old.lower() for old, _ in former_names(table)}
-    is_stale = branch.branch is None and table.mode is not Mode.APPEND
-    returned = found.returned & shown if is_stale else frozenset[str]()
-    late = unfilled(table, added, known.withheld, known.seen) if branch.branch is None else set[str]()
-    warnings = [
-        *rename_questions(table.source, found.switches, {*told_columns(table), *memory.held, *memory.kept_out}),
-        *([returned_warning(table.source, table.target, returned)] if returned else []),
-        *([unfilled_warning(table, late)] if late else []),
-    ]
-    gone = found.gone | (known.seen.names - seen.names)
-    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone), returned=returned), tuple(warnings)
-
-
 def count_rows(here: TableContext, action: CountRows) -> Effect:
     """Count which rows a truncate or a complete load takes from the content that the table has now."""
     if action.at:
         return truncate_effect(here.target, action.branch, action.at)
     progress = action.branch.progress
     return load_effect(here, action.branch, branch_of(progress.epoch, progress.reload))
-
-
-def _refuse_unstorable(here: TableContext, existing: Types | None, evolution: Evolution) -> None:
-    """Refuse what Iceberg would refuse once the batch is merged."""
-    if existing is None:
-        refuse_new_table(here.table, evolution.shape.types)
-        return
-    added = {one.name: one.type for one in evolution.plan.operations if isinstance(one, AddColumn)}
-    if added:
-        refuse_new_names(here.table, existing, added, here.target.partition_names() if here.target.exists() else {})
-
-
-def _refuse_no_order(here: TableContext, files: Sequence[BronzeFile], progress: Progress) -> None:
-    refuse_local_names(here.table, files)
-    if is_tied(files, progress):
-        refuse_ties(here.table, files, (one for one in here.context.listing(here.table, progress) if isinstance(one, BronzeFile)))

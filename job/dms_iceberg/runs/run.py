@@ -22,9 +22,10 @@ from dms_iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.runs.actions import CountRows, DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
 from dms_iceberg.runs.observer import NO_OBSERVER, RunObserver
+from dms_iceberg.runs.open_batch import open_batch
 from dms_iceberg.runs.plan import plan
 from dms_iceberg.runs.predict import after
-from dms_iceberg.runs.read_state import count_rows, open_batch, read_state
+from dms_iceberg.runs.read_state import count_rows, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, tables_with_kept_positions
 from dms_iceberg.runs.state import RunMemory

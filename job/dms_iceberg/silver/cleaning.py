@@ -36,7 +36,8 @@ class Cleaning:
         columns: digest by silver column, in lower case.
         filter: digest of the filter, "" without one.
         rules: digest by the rule's name.
-        renames: by silver column in lower case, the name before a declared rename that older rows follow.
+        renames: by silver column in lower case, the name before a declared rename that older rows follow; by a name between two renames,
+            the one before it.
         tracked: digest of ``track_columns``, "" in other modes than history, and where nothing is known.
     """
 

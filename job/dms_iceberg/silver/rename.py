@@ -55,6 +55,8 @@ def renamed_properties(done: Sequence[RenameColumn], properties: Mapping[str, st
         held = {name for one, names in merged if withheld is not None and withheld.sources.get(one) == LEFT_OUT for name in names}
         columns |= {one.new.lower(): UNFILLED for one in done if one.old.lower() in held}
         followed = {new.get(name, name).lower(): old for name, old in recorded.renames.items()}
+        # Files from before an earlier rename may still be read.
+        followed |= {one.old.lower(): recorded.renames[one.old.lower()] for one in done if one.old.lower() in recorded.renames}
         followed |= {one.new.lower(): one.old.lower() for one in done}
         changed |= attrs.evolve(recorded, columns=columns, renames=followed).to_properties()
     if withheld is not None:

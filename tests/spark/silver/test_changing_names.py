@@ -130,6 +130,19 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             {"id, contact": [(1, "***"), (2, "***")]},
         ),
     ],
+    "renamed_twice": [
+        Stage({}, [("id a", [(1, "x"), (2, "y")])]),
+        Stage({"columns": [{"name": "b", "renamed_from": "a"}]}, [("id b", [(2, "Y")])], ("",)),
+        Stage({"columns": [{"name": "c", "renamed_from": "b"}]}, [("id c", [(3, "z")])], ("",)),
+        Stage(
+            {"columns": [{"name": "c", "renamed_from": "b"}]},
+            [],
+            ("neither 'c' nor 'b', and 'a' instead",),
+            {"id, c": [(1, "x"), (2, "Y"), (3, "z")]},
+            fails=True,
+            rebuild=True,
+        ),
+    ],
     "left_out": [
         Stage({"drop": ["note"]}, [("id note", [(1, "n1"), (2, "n2")])]),
         Stage({"columns": [{"name": "note"}]}, [("id note", [(2, "N2")])], NULL_BEFORE, {"id, note": [(1, None), (2, "N2")]}),
