@@ -13,6 +13,7 @@ from dms_iceberg.gold.changed_groups import Gone, gone_each_way, touched_groups
 from dms_iceberg.gold.group_values import GroupValues
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.gold.run import refresh_models
+from dms_iceberg.silver.owner import owner_of
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake
@@ -43,7 +44,10 @@ def configured(lake: Lake, models: dict[str, dict[str, str]]) -> Config:
 def create(lake: Lake, query: str, version: int = 2, properties: dict[str, str] | None = None) -> str:
     name = f"lake.{lake.namespace}.t"
     lake.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{lake.namespace}")
-    settings = {"format-version": str(version), **{f"write.{one}.mode": "merge-on-read" for one in ("merge", "update", "delete")}}
+    config = lake.config({"public.t": {}})
+    # A model reads tables of its own document alone.
+    owned = owner_of(config, config.tables["public.t"]).properties()
+    settings = {"format-version": str(version), **owned, **{f"write.{one}.mode": "merge-on-read" for one in ("merge", "update", "delete")}}
     told = ", ".join(f"'{key}' = '{value}'" for key, value in {**settings, **(properties or {})}.items())
     lake.spark.sql(f"CREATE TABLE {name} USING iceberg TBLPROPERTIES ({told}) AS {query}")
     return name
