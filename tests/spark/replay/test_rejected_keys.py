@@ -76,8 +76,9 @@ def test_a_masked_key_is_hidden(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("DMS_ICEBERG_MASK_SALT", "salt")
     table = {"columns": [{"name": "id", "type": "int", "mask": "sha256"}]}
     keys, count = listed(lake, table, [("id", pa.string()), ("v", pa.string())], [("12x", "a"), ("13x", "a")])
-    assert keys == ['{"id":"(hidden)"}'] * 2
-    assert count == 2
+    # Any text could be a key of the masked column, so that the quarantine keeps none.
+    assert keys == ['{"id":null}'] * 2
+    assert count == 1
 
 
 def test_a_replay_keeps_the_text(lake: Lake) -> None:
