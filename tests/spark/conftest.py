@@ -1,5 +1,7 @@
 """Fixtures of several files of this folder."""
 
+from collections.abc import Iterator
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -21,9 +23,10 @@ def other(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture
-def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
-    """`pause(module, point, action)` runs ``action`` the first time the job comes to ``point`` of ``module``."""
-    return pausing(monkeypatch)
+def pause() -> Iterator[Pause]:
+    """`pause(point, action)` runs ``action`` the first time the job comes to ``point``."""
+    with pausing() as arm:
+        yield arm
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from dms_iceberg.cli.app import main
 from dms_iceberg.cli.stopping import STOPPING, Stopping
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.merge import direct
-from dms_iceberg.runs import batch, status
+from dms_iceberg.runs import status
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.run import run
 from support.commands import Command
@@ -162,7 +162,7 @@ def test_the_loser_of_two_runs_says_so(command: Command, lake: Lake, other: Spar
     document = lake.document({"public.raced": {}})
     path = tmp_path / "raced.json"
     path.write_text(json.dumps(document))
-    pause(batch, "before-merge", lambda: run(other, parse_config(document, base=str(tmp_path))))
+    pause("before-merge", lambda: run(other, parse_config(document, base=str(tmp_path))))
     lost = command("run", path)
     assert "another run was first: it has merged what was new in public.raced, and left nothing to do" in lost.out
     assert (lost.code, lake.rows("raced", "id")) == (0, [(1,)])

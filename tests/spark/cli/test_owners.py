@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.gold import refresh
-from dms_iceberg.runs import batch, read_state
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver.table import TargetTable
 from support.commands import Command, Ended
@@ -437,10 +436,8 @@ def test_a_table_that_records_no_owner_gets_one_with_its_next_write(documents: D
     assert {name: owned(name) for name in names} == recorded
 
 
-@pytest.mark.parametrize(("module", "point"), [(read_state, "after-listing"), (batch, "after-create"), (batch, "before-publish")])
-def test_of_two_documents_at_once_one_makes_the_table(
-    documents: Documents, other: SparkSession, pause: Pause, module: Any, point: str
-) -> None:
+@pytest.mark.parametrize("point", ["after-listing", "after-create", "before-publish"])
+def test_of_two_documents_at_once_one_makes_the_table(documents: Documents, other: SparkSession, pause: Pause, point: str) -> None:
     lake = documents.lake
     for name in ("first", "second"):
         documents.load(name, "public.t", [(1, name)])
@@ -451,7 +448,7 @@ def test_of_two_documents_at_once_one_makes_the_table(
         (report,) = run(other, parse_config(json.loads(second.read_text()), base=str(documents.folder))).tables.values()
         errors.append(report.error)
 
-    pause(module, point, meanwhile)
+    pause(point, meanwhile)
     ended = documents.command("run", first)
     winner = "second" if errors == [None] else "first"
     assert lake.rows("t", "id, v") == [(1, winner)]

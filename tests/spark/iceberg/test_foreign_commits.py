@@ -12,10 +12,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dms_iceberg.iceberg.commit_errors import is_conflict
-from dms_iceberg.runs import batch, read_state
 from support.crash_books import check_books
 from support.lake import Lake
-from support.pause import pausing
+from support.pause import Pause, pausing
 
 pytestmark = pytest.mark.long
 
@@ -91,18 +90,15 @@ def test_compaction_races_with_many_batches(lake: Lake, other: SparkSession) -> 
     check_books(lake.spark, silver(lake), 15)
 
 
-def test_expiry_between_plan_and_commit(lake: Lake, other: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_expiry_between_plan_and_commit(lake: Lake, other: SparkSession, pause: Pause) -> None:
     """Once of all but the head, and once, after a compaction, of all that the batch was merged on."""
     config = lake.config({"public.t": {}}, batch={"max_files": 1})
     load_in_three_files(lake)
     lake.run_one(config)
     for n, clock in enumerate(CLOCKS[:2], 1):
         lake.changes("public.t", cdc(n), ID_V, [("U", clock, 61, 1, f"a{n}"), ("D", clock, 65, 1 + n, None)])
-    waiting = {
-        "before-merge": lambda: expire(other, lake, older_than="2099-01-01"),
-        "before-publish": lambda: (compact(other, lake), expire(other, lake, older_than="2099-01-01")),
-    }
-    monkeypatch.setattr(batch, "failpoint", lambda point, table="": waiting.pop(point, lambda: None)())
+    pause("before-merge", lambda: expire(other, lake, older_than="2099-01-01"))
+    pause("before-publish", lambda: (compact(other, lake), expire(other, lake, older_than="2099-01-01")))
     report = lake.run_one(config)
     assert [one.rows_read for one in report.batches] == [2, 2]
     assert lake.rows("t", "id, v") == [(1, "a2")]
@@ -125,7 +121,7 @@ def test_reader_finishes_what_it_began_while_the_job_commits_and_compacts(lake: 
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux can limit another process")
-def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited: Limit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited: Limit) -> None:
     """No room for a data file, then for the metadata of the commit."""
     config = lake.config({"public.t": {}})
     load_in_three_files(lake)
@@ -133,7 +129,7 @@ def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited:
     lake.changes("public.t", cdc(1), ID_V, [("U", CLOCKS[0], 61, 1, "A"), ("D", CLOCKS[0], 65, 2, None)])
     snapshots = lake.snapshots("t")
     for point, size in (("before-merge", 500), ("before-publish", 2500)):
-        with limited_from(point, limited(size), monkeypatch):
+        with limited_from(point, limited(size)):
             report = lake.run_one(config, fails=True)
         assert report.error is not None
         assert report.error.startswith("public.t: no room on a disk (File too large)"), report.error
@@ -145,9 +141,9 @@ def test_full_disk_fails_its_table_and_the_next_run_goes_on(lake: Lake, limited:
 
 
 @contextmanager
-def limited_from(point: str, limit: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        pausing(patch)(read_state if point == "after-inspect" else batch, point, limit.__enter__)
+def limited_from(point: str, limit: Any) -> Iterator[None]:
+    with pausing() as pause:
+        pause(point, limit.__enter__)
         try:
             yield
         finally:

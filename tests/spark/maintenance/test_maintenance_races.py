@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.maintenance.execute import execute
-from dms_iceberg.runs import batch, read_state
 from dms_iceberg.runs.run import run
 from support.crash_books import check_books
 from support.lake import Lake
@@ -98,7 +97,7 @@ def test_maintenance_between_plan_and_commit_of_a_batch(lake: Lake, other: Spark
     write_batches(lake, 0, 5)
     lake.run_one(config)
     expected = write_batches(lake, 6, 6)
-    pause(read_state if point == "after-inspect" else batch, point, lambda: assert_done(kept_in_order(other, config)))
+    pause(point, lambda: assert_done(kept_in_order(other, config)))
     report = lake.run_one(config)
     assert [one.rows_read for one in report.batches] == [3]
     check(lake, config, expected, 7)
@@ -159,7 +158,7 @@ def test_files_of_a_batch_in_flight_stay(lake: Lake, other: SparkSession, pause:
         assert (step.outcome.value, step.counts) == ("done", {"files": 1})
         assert all(path.exists() for path in in_flight)
 
-    pause(batch, "before-publish", clean)
+    pause("before-publish", clean)
     report = lake.run_one(config)
     assert len(report.batches) == 1
     assert in_flight

@@ -13,20 +13,14 @@ from dms_iceberg.iceberg import stored_rows
 from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.iceberg.row_lookup import Lookup
 from dms_iceberg.merge import direct
-from dms_iceberg.runs import batch
 from dms_iceberg.runs.report import BatchReport
 from support.lake import Lake
-from support.pause import Pause, pausing
+from support.pause import Pause
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
 
 _LOADED_AT = 1_772_355_600
 """2026-03-01 09:00 UTC."""
-
-
-@pytest.fixture
-def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
-    return pausing(monkeypatch)
 
 
 def name(number: int) -> str:
@@ -322,7 +316,7 @@ def test_a_table_that_is_changed_meanwhile_is_written_as_it_is_then(lake: Lake, 
     loaded(lake)
     assert merged(lake, 1, ("U", 1, "b")).path == "direct"
     other = lake.spark.newSession()
-    pause(batch, "before-merge", lambda: other.sql(f"ALTER TABLE lake.{lake.namespace}.t {change}"))
+    pause("before-merge", lambda: other.sql(f"ALTER TABLE lake.{lake.namespace}.t {change}"))
     assert merged(lake, 2, ("U", 1, "c"), ("U", 2, "c")).path.startswith("merge (")
     assert lake.rows("t", "id, v")[:4] == [(0, "a0"), (1, "c"), (2, "c"), (3, "a3")]
     assert lake.spark.sql(f"SELECT v FROM lake.{lake.namespace}.t WHERE id = 1").collect() == [("c",)]
@@ -349,7 +343,7 @@ def test_what_the_files_do_not_allow_is_counted_again_and_merged(
     def overwrite() -> None:
         lake.changes("public.t", name(1), ID_V, [("U", at(1), 61, 1, "OTHER", None), ("I", at(1), 65, 777, "OTHER", None)])
 
-    pause(batch, "before-merge", overwrite)
+    pause("before-merge", overwrite)
     report = merged(lake, 1, ("U", 1, "first"))
     assert (report.path, report.applied) == (f"merge ({reason})", 2)
     rows = dict(lake.rows("t", "id, v"))

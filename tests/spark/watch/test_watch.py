@@ -13,6 +13,7 @@ from dms_iceberg.runs import read_state
 from dms_iceberg.watch.run import SessionLostError, Watch
 from support.crash_books import check_books
 from support.lake import Lake
+from support.pause import Pause
 from support.text_files import write_text
 from support.watching import ID_V, PATIENCE, change, watching
 
@@ -209,15 +210,14 @@ def test_a_table_that_others_drop_or_make_anew_is_made_again(lake: Lake, monkeyp
     assert lake.rows("t", "v") == [("b",)]
 
 
-def test_the_end_waits_for_the_batch_at_hand(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_waits_for_the_batch_at_hand(lake: Lake, pause: Pause) -> None:
     arrived, go_on = threading.Event(), threading.Event()
 
-    def hold(point: str, _: str = "") -> None:
-        if point == "after-listing" and not arrived.is_set():
-            arrived.set()
-            go_on.wait(PATIENCE)
+    def hold() -> None:
+        arrived.set()
+        go_on.wait(PATIENCE)
 
-    monkeypatch.setattr(read_state, "failpoint", hold)
+    pause("after-listing", hold)
     config = lake.config({"public.t": {}})
     lake.load("public.t", ID_V, [(1, "a")])
     with watching(lake, config) as job:
