@@ -38,9 +38,9 @@ _WITH_VALUES = ("org.apache.iceberg.expressions.", "org.apache.iceberg.spark.")
 _WAYS_OUT = {
     "org.apache.iceberg.MetricsConfig": "Correct the property in table_properties; of a table that is there, with ALTER TABLE",
     "org.apache.iceberg.util.PropertyUtil": "Correct the property in table_properties; of a table that is there, with ALTER TABLE",
-    "org.apache.iceberg.spark.actions.DeleteOrphanFilesSparkAction": "It cannot tell which files are orphans: the table's metadata names a "
-    "file by another scheme or authority (s3a, hdfs://host) than the listing shows. Nothing was deleted: remove that file from the table, or "
-    "turn the step off with maintenance.orphan_files_older_than_hours: null",
+    "org.apache.iceberg.spark.actions.DeleteOrphanFilesSparkAction": "It cannot tell which files are orphans: the table's metadata names "
+    "one by another scheme or authority (s3a, hdfs://host) than the listing shows. Nothing was deleted: remove it from the table, or turn "
+    "the step off with maintenance.orphan_files_older_than_hours: null",
     "org.apache.iceberg.types.IndexByName": "A column and a member of a nested column have one full name: give one of them another name in "
     "silver, with columns[].name and from",
 }
