@@ -178,7 +178,6 @@ variable "encryption" {
     - `key_arn`: an existing one, whose policy must allow what output `cross_account_policies` says under `key`
     - `unmasked_key_arn`: another existing one for bronze and quarantine; by default `key_arn`
     - `encrypt_logs`: encrypt logs and alarms with the key of silver as well; true by default
-    - `grant_former_key`: whether DMS may use silver's key as well, with which pipelines of former versions write until they are upgraded (true). Set false for a new pipeline, and for another one as soon as DMS has run once with the key of bronze
   EOT
   type        = any
   default     = {}

@@ -3,11 +3,10 @@
 Glue passes every argument as ``--name value`` and adds its own, which the script ignores. A switch such as ``--json`` takes true
 or false. Quote a command of two words: ``--command "quarantine replay"``.
 
-The code is in two zips, ``job.zip`` and ``requirements.zip``. Earlier versions have one zip that holds both.
+The code is in two zips, ``job.zip`` and ``requirements.zip``.
 """
 
 import argparse
-import importlib
 import sys
 from contextlib import redirect_stderr
 from typing import Any
@@ -20,11 +19,7 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name in ("typer", "dms_iceberg"):
         missing.add_note("The job's code is in two zips. Give both, its own first: --py-files job.zip,requirements.zip")
-    if missing.name != "dms_iceberg.cli.app":
-        raise
-    # A user's own zip may be older than this script: its command line was a single module.
-    former = importlib.import_module("dms_iceberg.cli")
-    app, main = former.app, former.main
+    raise
 
 
 def command_line(arguments: list[str]) -> list[str]:

@@ -76,10 +76,14 @@ class Story:
     """The lake after two destroys of the whole stack."""
     rules: dict[str, Any] = attrs.field(factory=dict)
     """What expires in the silver bucket, by the name of the rule."""
+    objects: dict[str, str] = attrs.field(factory=dict)
+    """By bucket: the key that its object was written with."""
+    aliases: dict[str, str] = attrs.field(factory=dict)
+    """ARNs of keys, by their alias."""
+    reader: list[Any] = attrs.field(factory=list)
+    """The keys that the policy of readers names."""
     keys: dict[str, str] = attrs.field(factory=dict)
     """State of each key, by its alias, after it was to be deleted."""
-    former: dict[str, Any] = attrs.field(factory=dict)
-    """A lake with the one key of former versions: who can use which key, before and after this version is applied."""
     addresses: dict[str, set[str]] = attrs.field(factory=dict)
     policies: dict[str, list[str]] = attrs.field(factory=dict)
     """Statements of the buckets' policies once `force_destroy` was applied."""
@@ -135,18 +139,10 @@ def _lake(world: World) -> Story:
     stack.apply()
     story.plans["second"] = _changes(stack)
     buckets = {role: {"name": f"shop-{role}-{world.account}"} for role in ("silver", "bronze", "quarantine", "artifacts")}
-    _make_former(world, stack, buckets)
     _put_objects(world, buckets)
-    story.former["before"] = _keys_of_objects(world, buckets)
-    story.plans["former version"] = _changes(stack)
-    stack.apply()
-    _put_objects(world, buckets, "new.parquet")
-    story.former["after"] = _keys_of_objects(world, buckets)
-    story.former["reader"] = [
-        one["Resource"] for one in json.loads(stack.outputs()["reader_policy"])["Statement"] if one["Sid"] == "DecryptTables"
-    ]
-    story.former["aliases"] = {name: key["Arn"] for name, key in _keys(world).items()}
-    story.plans["after the upgrade"] = _changes(stack)
+    story.objects = _keys_of_objects(world, buckets)
+    story.aliases = {name: key["Arn"] for name, key in _keys(world).items()}
+    story.reader = [one["Resource"] for one in json.loads(stack.outputs()["reader_policy"])["Statement"] if one["Sid"] == "DecryptTables"]
     rules = world.client("s3").get_bucket_lifecycle_configuration(Bucket=buckets["silver"]["name"])["Rules"]
     story.rules = {one["ID"]: one["Expiration"] for one in rules if "Expiration" in one}
 
@@ -186,33 +182,17 @@ def _refused(stack: Stack, command: str, *options: str) -> str:
     return str(refused.value)
 
 
-def _make_former(world: World, stack: Stack, buckets: dict[str, dict[str, str]]) -> None:
-    """Turn a fresh lake into one of a former version, in AWS and in Terraform's state: one key, at another address, for all buckets."""
-    keys = _keys(world)
-    for resource in ("aws_kms_key", "aws_kms_alias"):
-        stack.run("state", "mv", f'module.lake.{resource}.this["silver"]', f"module.lake.{resource}.this[0]")
-        stack.run("state", "rm", f'module.lake.{resource}.this["unmasked"]')
-    world.client("kms").delete_alias(AliasName="alias/shop-unmasked")
-    rule = {
-        "ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": keys["alias/shop-lake"]["Arn"]},
-        "BucketKeyEnabled": True,
+def _put_objects(world: World, buckets: dict[str, dict[str, str]]) -> None:
+    for role in ("bronze", "silver", "quarantine"):
+        world.client("s3").put_object(Bucket=buckets[role]["name"], Key="shop/orders/data.parquet", Body=b"rows")
+
+
+def _keys_of_objects(world: World, buckets: dict[str, dict[str, str]]) -> dict[str, str]:
+    head = world.client("s3").head_object
+    return {
+        role: head(Bucket=buckets[role]["name"], Key="shop/orders/data.parquet")["SSEKMSKeyId"]
+        for role in ("bronze", "silver", "quarantine")
     }
-    for role in ("bronze", "quarantine"):
-        world.client("s3").put_bucket_encryption(Bucket=buckets[role]["name"], ServerSideEncryptionConfiguration={"Rules": [rule]})
-
-
-def _put_objects(world: World, buckets: dict[str, dict[str, str]], name: str = "data.parquet") -> None:
-    for role in ("bronze", "silver", "quarantine"):
-        world.client("s3").put_object(Bucket=buckets[role]["name"], Key=f"shop/orders/{name}", Body=b"rows")
-
-
-def _keys_of_objects(world: World, buckets: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-    """By bucket and object: the key that it was written with."""
-    s3, found = world.client("s3"), {}
-    for role in ("bronze", "silver", "quarantine"):
-        names = [one["Key"] for one in s3.list_objects_v2(Bucket=buckets[role]["name"])["Contents"]]
-        found[role] = {name.rsplit("/", 1)[1]: s3.head_object(Bucket=buckets[role]["name"], Key=name)["SSEKMSKeyId"] for name in names}
-    return found
 
 
 def _state_of(world: World, bucket: str) -> dict[str, Any]:
@@ -328,25 +308,11 @@ def test_keys_that_objects_need_are_not_deleted_with_another_encryption(lake: St
     assert lake.keys == {"alias/shop-lake": "Enabled", "alias/shop-unmasked": "Enabled"}
 
 
-def test_a_lake_with_one_key_gets_a_second_one_and_loses_nothing(lake: Story) -> None:
-    plan = lake.plans["former version"]
-    assert {address for address, actions in plan.items() if "delete" in actions} == set()
-    made = {address for address, actions in plan.items() if actions == ["create"] and "_kms_" in address}
-    assert made == {'module.lake.aws_kms_key.this["unmasked"]', 'module.lake.aws_kms_alias.this["unmasked"]'}
-    assert lake.plans["after the upgrade"] == {}
-
-
-def test_objects_of_a_lake_with_one_key_stay_readable(lake: Story) -> None:
-    """The one key is silver's now, which readers and the job may use. New rows of bronze and quarantine have the other."""
-    former, unmasked = lake.former["aliases"]["alias/shop-lake"], lake.former["aliases"]["alias/shop-unmasked"]
-    assert former != unmasked
-    assert lake.former["before"] == {role: {"data.parquet": former} for role in ("bronze", "silver", "quarantine")}
-    assert lake.former["after"] == {
-        "silver": {"data.parquet": former, "new.parquet": former},
-        "bronze": {"data.parquet": former, "new.parquet": unmasked},
-        "quarantine": {"data.parquet": former, "new.parquet": unmasked},
-    }
-    assert lake.former["reader"] == [[former]]
+def test_unmasked_rows_have_a_key_that_readers_lack(lake: Story) -> None:
+    silver, unmasked = lake.aliases["alias/shop-lake"], lake.aliases["alias/shop-unmasked"]
+    assert silver != unmasked
+    assert lake.objects == {"silver": silver, "bronze": unmasked, "quarantine": unmasked}
+    assert lake.reader == [[silver]]
 
 
 def test_content_stays_when_terraform_forgets_it(lake: Story) -> None:

@@ -111,7 +111,7 @@ def test_attributes_of_an_object_are_the_keys_of_an_object(key: str, module: str
     ("key", "module", "variable", "added", "decided"),
     [
         ("source_database", "replication", "source_database", {"port", "identifier"}, set()),
-        ("encryption", "lake", "encryption", {"encrypt_logs", "grant_former_key"}, set()),
+        ("encryption", "lake", "encryption", {"encrypt_logs"}, set()),
         ("lake_formation", "lake", "lake_formation", set(), {"writers"}),
     ],
 )

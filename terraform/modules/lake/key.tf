@@ -36,17 +36,6 @@ resource "aws_kms_alias" "this" {
   target_key_id = each.value.key_id
 }
 
-# The one key of former versions: silver's, so that its readers can read what is there.
-moved {
-  from = aws_kms_key.this[0]
-  to   = aws_kms_key.this["silver"]
-}
-
-moved {
-  from = aws_kms_alias.this[0]
-  to   = aws_kms_alias.this["silver"]
-}
-
 # In the policy of a key, "*" is the key itself.
 data "aws_iam_policy_document" "key" {
   #checkov:skip=CKV_AWS_109: the account's own IAM decides who may manage the key, as in the policy that AWS gives a key by default

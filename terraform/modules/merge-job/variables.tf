@@ -128,8 +128,6 @@ variable "package" {
     The job's code; by default, piece by piece, what travels with this module.
     - `zip_path`, `requirements_path`, `script_path`: other files on the machine that runs Terraform
     - `zip_s3_uri`, `requirements_s3_uri`, `script_s3_uri`: objects that exist, taken as they are; a new version should have a new key
-
-    The zip is the job's own code. One that holds its requirements as well, as those before `requirements.zip` do, is enough by itself: what it holds is found before the requirements' zip.
   EOT
   type = object({
     zip_path            = optional(string)

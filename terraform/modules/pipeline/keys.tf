@@ -19,7 +19,7 @@ locals {
     bronze         = ["prefix", "format", "csv", "change"]
     buckets        = ["bronze", "silver", "quarantine", "artifacts"]
     bucket         = ["create", "name", "owner"]
-    encryption     = ["mode", "create_key", "key_arn", "unmasked_key_arn", "encrypt_logs", "grant_former_key"]
+    encryption     = ["mode", "create_key", "key_arn", "unmasked_key_arn", "encrypt_logs"]
     versioning     = ["bronze", "silver", "quarantine", "artifacts"]
     retention      = ["transition_after_days", "storage_class", "changes_expire_after_days", "past_epochs_expire_after_days"]
     catalog        = ["id", "name", "properties", "create_databases", "silver_database", "quarantine_database"]

@@ -8,9 +8,6 @@ locals {
   kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
   encrypts   = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true)
   log_key    = local.encrypts ? module.lake.kms_key_arn : null
-  two_keys   = local.kms && (try(coalesce(var.encryption.create_key, true), true) || lookup(var.encryption, "unmasked_key_arn", null) != null)
-  # Former versions had one key, which is silver's now.
-  former_keys = local.two_keys && try(coalesce(var.encryption.grant_former_key, true), true) ? [module.lake.kms_key_arn] : []
 
   bronze_prefix = try(coalesce(try(var.bronze.prefix, null), local.existing_folder, "dms/${var.name}"), "dms/${var.name}")
   bronze_folder = local.replicates ? module.replication[0].bronze_prefix : "${local.bronze_prefix}/"
@@ -53,7 +50,7 @@ module "lake" {
   past_bronze_folders = local.replicates ? [for epoch in range(max(1, var.load_epoch - 20), max(1, var.load_epoch - 1)) : "${local.bronze_prefix}/epoch-${epoch}/"] : []
   bronze_retention    = var.bronze_retention
   versioning          = var.versioning
-  encryption          = { for key, value in var.encryption : key => value if !contains(["encrypt_logs", "grant_former_key"], key) }
+  encryption          = { for key, value in var.encryption : key => value if key != "encrypt_logs" }
   access_logs         = var.access_logs
   force_destroy       = var.force_destroy
 
@@ -107,11 +104,10 @@ module "replication" {
   load_epoch           = var.load_epoch
 
   bronze = {
-    bucket              = module.lake.buckets.bronze.name
-    prefix              = local.bronze_prefix
-    kms_key_arn         = module.lake.unmasked_kms_key_arn
-    former_kms_key_arns = local.former_keys
-    expected_owner      = try(var.buckets.bronze.owner, null)
+    bucket         = module.lake.buckets.bronze.name
+    prefix         = local.bronze_prefix
+    kms_key_arn    = module.lake.unmasked_kms_key_arn
+    expected_owner = try(var.buckets.bronze.owner, null)
   }
   subnet_ids         = var.network.subnet_ids
   security_group_ids = module.network[0].security_group_ids

@@ -20,7 +20,7 @@ locals {
   # A change inside postgres_settings is never sent to AWS (provider issue 35834), so another setting makes another endpoint, as another key does.
   # Its name must be another one, too: the old endpoint can be deleted only when nothing refers to it any more.
   endpoint_marks = concat(
-    # What is true by default is not marked: endpoints of former versions keep their names.
+    # What is true by default is not marked.
     local.is_postgres ? [substr(sha1(jsonencode([for settings in local.postgres_settings : merge(settings, var.source_database.postgres.capture_ddls ? {} : { capture_ddls = false })])), 0, 8)] : [],
     [for arn in [var.kms_key_arn] : substr(sha1(arn), 0, 8) if arn != null],
     # AWS modifies no endpoint that a running replication reads from. A serverless one is pointed to another, in the apply that stops it anyway.
@@ -39,8 +39,7 @@ resource "terraform_data" "source_access" {
   input = local.source_access
 
   lifecycle {
-    # Former versions had triggers_replace.
-    ignore_changes = [input, triggers_replace]
+    ignore_changes = [input]
   }
 }
 

@@ -84,7 +84,7 @@ variable "source_database" {
     condition = !contains(["verify-ca", "verify-full"], coalesce(var.source_database.tls.mode, "verify-full")) || (
       (var.source_database.tls.ca_certificate_pem == null) != (var.source_database.tls.certificate_arn == null)
     )
-    error_message = "source_database.tls: verify-full (the default of PostgreSQL) and verify-ca (that of MySQL) need the CA certificate, as one of ca_certificate_pem (for RDS: file() of the region's bundle from https://truststore.pki.rds.amazonaws.com) and certificate_arn. PostgreSQL without a check of the certificate, as former versions had it: tls = { mode = \"require\" }."
+    error_message = "source_database.tls: verify-full (the default of PostgreSQL) and verify-ca (that of MySQL) need the CA certificate, as one of ca_certificate_pem (for RDS: file() of the region's bundle from https://truststore.pki.rds.amazonaws.com) and certificate_arn. PostgreSQL without a check of the certificate: tls = { mode = \"require\" }."
   }
 
   validation {

@@ -250,34 +250,6 @@ def zips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [build_dist.build(name, folder) for name in FOR_GLUE]
 
 
-@pytest.fixture(scope="module")
-def full_zip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One zip with code and requirements, of a version whose command line was one module, `dms_iceberg/cli.py`."""
-    folder = tmp_path_factory.mktemp("former")
-    (folder / "cli.py").write_text(FORMER)
-    (folder / "__init__.py").touch()
-    own = {f"dms_iceberg/{name}": folder / name for name in ("__init__.py", "cli.py")}
-    build_dist.write_zip(folder / "full.zip", own | build_dist.requirements_members())
-    return folder / "full.zip"
-
-
-FORMER = """
-import typer
-
-app = typer.Typer()
-
-@app.command()
-def run(config: str) -> None:
-    print("former run", config, typer.__file__)
-
-@app.command()
-def validate(config: str) -> None:
-    print("former validate", config, typer.__file__)
-
-main = app
-"""
-
-
 def copy_of_sources(target: Path) -> Path:
     """A checkout made by somebody else: other times, other modes, other order on disk."""
     for path in sorted((ROOT / "job").rglob("*"), reverse=True):
@@ -417,21 +389,6 @@ def test_commands_of_packages_that_are_not_there_are_no_commands(zips: list[Path
     assert done.returncode == 2
     assert "invalid choice: 'emulate'" in done.stdout
     assert "quarantine replay" in done.stdout
-
-
-@pytest.mark.parametrize("beside", [[], ["requirements.zip"]], ids=["alone", "beside the requirements"])
-def test_former_zip_with_all_in_one_starts(beside: list[str], full_zip: Path, zips: list[Path], tmp_path: Path) -> None:
-    others = [path for path in zips if path.name in beside]
-    done = run_on_glue([full_zip, *others], tmp_path, START, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"former validate shop.json {full_zip}"), "it brings requirements of its own"
-
-
-def test_own_code_wins_over_a_former_zip(full_zip: Path, zips: list[Path], tmp_path: Path) -> None:
-    done = run_on_glue([zips[0], full_zip], tmp_path, START, *GLUES_OWN, "--config", "shop.json", "--command", "validate")
-    assert done.returncode == 2
-    assert "the file does not exist" in done.stdout
-    assert "former validate" not in done.stdout
 
 
 @pytest.mark.parametrize("missing", [0, 1])

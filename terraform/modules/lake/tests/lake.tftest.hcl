@@ -362,7 +362,7 @@ run "apply" {
   }
   assert {
     condition     = { for use, alias in aws_kms_alias.this : alias.name => alias.target_key_id } == { "alias/shop-lake" = aws_kms_key.this["silver"].key_id, "alias/shop-unmasked" = "unmasked" }
-    error_message = "the alias of former versions stays silver's"
+    error_message = "each key has its alias"
   }
   assert {
     condition     = output.file_reader_policy == output.reader_policy

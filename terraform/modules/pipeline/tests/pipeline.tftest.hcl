@@ -226,23 +226,6 @@ run "a_schedule_hears_of_no_files_of_an_existing_bucket" {
   }
 }
 
-run "a_new_lake_has_no_former_key" {
-  command = plan
-  variables { encryption = { grant_former_key = false } }
-  assert {
-    condition     = length(local.former_keys) == 0 && local.two_keys
-    error_message = "DMS has no right to silver's key"
-  }
-}
-
-run "an_upgraded_lake_has_one" {
-  command = plan
-  assert {
-    condition     = length(local.former_keys) == 1
-    error_message = "DMS still writes with silver's key"
-  }
-}
-
 run "quiet_nights" {
   command = plan
   variables { trigger = { type = "schedule", schedule = "cron(0 5 * * ? *)" } }

@@ -77,7 +77,7 @@ run "postgres_as_former_versions_had_it" {
     error_message = "encrypted, without a certificate"
   }
   assert {
-    # The name that former versions gave it: a provisioned task cannot get another one within its epoch.
+    # A provisioned task cannot get another endpoint within its epoch: this name must stay.
     condition     = aws_dms_endpoint.source.endpoint_id == "shop-source-850a0b13" && aws_dms_endpoint.source.postgres_settings[0].ddl_artifacts_schema == "public"
     error_message = "the same endpoint: ${aws_dms_endpoint.source.endpoint_id}"
   }
