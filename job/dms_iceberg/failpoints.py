@@ -23,6 +23,7 @@ POINTS = (
     "after-truncate-recorded",
     "before-resolve",
     "after-resolve",
+    "within-take-over",
 )
 _VARIABLE = "DMS_ICEBERG_KILL_AT"
 _arrived: set[str] = set()
@@ -37,7 +38,7 @@ def failpoint(point: str, table: str = "") -> None:
 
     Args:
         point: one of `POINTS`.
-        table: the source table, or the target where only that is known.
+        table: the source table, or the target where only that is known; within a takeover the table that was just taken over.
     """
     wanted = os.environ.get(_VARIABLE)
     if not wanted:

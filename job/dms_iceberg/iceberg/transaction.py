@@ -53,6 +53,7 @@ class Transaction:
         self._table = spark._jvm.org.apache.iceberg.BaseTable(operations, table.name())  # type: ignore[union-attr]
         self._plans = UnnamedTable(spark, self._table, catalog)
         self.branch = branch
+        self._of_every_branch: dict[str, str] = {}
         if self._head_of(branch) != planned_on or self._start.currentSchemaId() != schema:
             raise PlanIsStaleError
         if branch is not None and planned_on is not None:
@@ -127,6 +128,12 @@ class Transaction:
         for key, value in properties.items():
             update = update.set(key, value)
         update.commit()
+
+    def set_properties_of_every_branch(self, properties: Mapping[str, str]) -> None:
+        """Set table properties that say nothing of rows, so that a transaction of a branch sets them as well."""
+        self._of_every_branch.update(properties)
+        if self.branch is None:
+            self.set_properties(properties)
 
     def remove_properties(self, names: Iterable[str]) -> None:
         """Remove table properties."""
@@ -214,7 +221,10 @@ class Transaction:
         return head != main and now is not None and jvm.org.apache.iceberg.util.SnapshotUtil.isAncestorOf(table, now.snapshotId(), head)
 
     def _with_branch(self, branch: str) -> "JavaObject":
-        """Return the metadata that the transaction began with, plus its new snapshots on the branch. Main and its log never have them."""
+        """Return the metadata that the transaction began with, plus its new snapshots on the branch. Main and its log never have them.
+
+        Of the properties that the transaction sets it has those of every branch: others are of the rows of the branch.
+        """
         jvm: Any = self._spark._jvm
         current = self._operations.current()
         metadata = jvm.org.apache.iceberg.TableMetadata.buildFrom(self._start)
@@ -222,6 +232,8 @@ class Transaction:
             if self.is_new(snapshot.snapshotId()):
                 metadata = metadata.addSnapshot(snapshot)
         ref = jvm.org.apache.iceberg.SnapshotRef.branchBuilder(self.head()).build()
+        if self._of_every_branch:
+            metadata = metadata.setProperties(self._of_every_branch)
         return metadata.setRef(branch, ref).build()
 
     def _discard(self) -> None:

@@ -54,6 +54,21 @@ def _loads(target: TargetTable) -> dict[tuple[int, ...], str]:
     return {tuple(map(int, name.removeprefix(_BRANCH).split("_"))): name for name in names}
 
 
+def later_branches(target: TargetTable) -> list[str]:
+    """Return the branches on which loads of later epochs than the content's are built."""
+    return [name for load, name in sorted(_loads(target).items()) if load[0] > target.progress().epoch]
+
+
+def reloads_in_place(target: TargetTable) -> list[str]:
+    """Return the branches on which reloads in place of the content's epoch are built."""
+    return [name for load, name in sorted(_loads(target).items()) if load[0] == target.progress().epoch]
+
+
+def rebuild_branches(target: TargetTable) -> list[str]:
+    """Return the branches of rebuilds that are not done."""
+    return sorted(name for name in target.branches() if name.startswith(REBUILD_BRANCH))
+
+
 def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
     """Return the state of the branch that the next batch goes to: main, or the branch of a newer load than main's.
 
@@ -178,7 +193,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
         transaction.touch({PROGRESS_KEY: attrs.evolve(progress, load_told=True).to_json()} | made_by(table))
         target.commit(transaction)
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
-    done += [name for name in target.branches() if name.startswith(REBUILD_BRANCH)]
+    done += rebuild_branches(target)
     kept = kept_rows(here, found, branch)
     warnings = kept.warnings(here)
     if table.mode is Mode.MIRROR:

@@ -20,7 +20,7 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import REBUILD_BRANCH, building
+from dms_iceberg.loads.epochs import REBUILD_BRANCH, building, rebuild_branches
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
 from dms_iceberg.silver.backfill import BACKFILL_KEY
@@ -45,11 +45,7 @@ _LEFT_AFTER_HOURS = 24
 
 def is_rebuilding(target: TargetTable) -> bool:
     """Whether a rebuild of the table has begun and is not done."""
-    return bool(_branches(target))
-
-
-def _branches(target: TargetTable) -> list[str]:
-    return sorted(name for name in target.branches() if name.startswith(REBUILD_BRANCH))
+    return bool(rebuild_branches(target))
 
 
 def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
@@ -60,7 +56,7 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
     return [
         f"{table.source}: a rebuild that was begun at {shown_time(name.removeprefix(REBUILD_BRANCH)[:14])} is not done, and its files are "
         f"kept. Go on with --rebuild {table.source}, or give it up: ALTER TABLE {target.sql_name} DROP BRANCH {quote(name)}."
-        for name in _branches(target)
+        for name in rebuild_branches(target)
         if name.removeprefix(REBUILD_BRANCH) < floor
     ]
 
@@ -70,7 +66,7 @@ def branch_state(here: TableContext, main: Progress, now: datetime) -> BranchSta
     target = here.target
     # A rebuild by another configuration, or from before a reload, cannot be continued.
     mark = f"_{main.load}_{digest(configuration_text(here.context.config, here.table), _DIGEST_BYTES).hex()}"
-    branch = next((name for name in _branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
+    branch = next((name for name in rebuild_branches(target) if name.endswith(mark)), f"{REBUILD_BRANCH}{digits_of(now)}{mark}")
     started = branch.removeprefix(REBUILD_BRANCH).removesuffix(mark)
     head = target.head(branch)
     if head is None:
@@ -105,7 +101,7 @@ def read_rebuild(here: TableContext, main: Progress) -> Rebuild:
     found = branch_state(here, main, now)
     pending = _pending(here, main, found, now)
     truncates = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
-    outdated = tuple(_branches(here.target)) if found.head is None else ()
+    outdated = tuple(rebuild_branches(here.target)) if found.head is None else ()
     return Rebuild(found, attrs.evolve(pending, truncates=truncates), outdated)
 
 
@@ -170,7 +166,7 @@ def publish_rebuild(here: TableContext, found: BranchState, planned_on: int | No
     failpoint("before-switch", table.source)
     made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
     transaction = target.transaction_of_branch(str(found.branch), planned_on, made)
-    transaction.remove_branches(_branches(target))
+    transaction.remove_branches(rebuild_branches(target))
     target.commit(transaction)
     failpoint("after-switch", table.source)
     _LOG.info("rebuilt", table=table.source, run_id=here.context.run_id, warnings=list(warnings))

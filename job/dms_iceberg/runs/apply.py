@@ -11,6 +11,7 @@ from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.loads.epochs import complete
 from dms_iceberg.loads.rebuild import publish_rebuild
 from dms_iceberg.loads.rebuilt_quarantine import resolve_rejected
+from dms_iceberg.loads.takeover import take_over
 from dms_iceberg.loads.truncate import apply_truncate, record_truncate
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.runs.actions import (
@@ -44,7 +45,6 @@ from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.switch_mode import switch_mode
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.takeover import take_over
 
 _LOG = structlog.get_logger("dms_iceberg")
 

@@ -16,6 +16,7 @@ from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import left_rebuilds, read_rebuild
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
+from dms_iceberg.loads.takeover import begun_again, refuse_second_load, to_take_over
 from dms_iceberg.loads.truncate import truncate_effect
 from dms_iceberg.progress.change_order import (
     refuse_other_order,
@@ -41,7 +42,6 @@ from dms_iceberg.silver.recorded_declarations import refuse_declared
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.takeover import refuse_second_load, to_take_over
 
 
 def read_state(here: TableContext, memory: RunMemory, *, predicted_rebuild: bool = False) -> TableState:
@@ -107,6 +107,7 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
     context, table, target, memory = here.context, here.table, here.target, state.memory
     found = branch_state(here, context.request.reload_started)
     outdated = built_by_other_configuration(table, target, found)
+    found = begun_again(here, state.main.progress, found) if state.to_take_over else found
     warnings = [*filter(None, [outdated]), *left_rebuilds(table, target)]
     if target.exists() and not predicted_rebuild:
         if not is_replaced(table, found):

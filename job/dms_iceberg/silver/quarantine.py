@@ -145,9 +145,23 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
     Args:
         progress: the progress of the content in which the rows are missing.
     """
-    rows = all_rows(spark, config, table)
+    rejected, replays = (quarantine_part(spark, config, table, name(config, table)) for name in (quarantine_name, replays_name))
+    return open_rows_of(rejected, replays, table, progress)
+
+
+def open_rows_of(rejected: TargetTable | None, replays: TargetTable | None, table: Table, progress: Progress) -> DataFrame | None:
+    """Return `open_rows` of these two tables, as of their last refresh, whosever they are.
+
+    Args:
+        rejected: the quarantine table; None where there is none.
+        replays: the table of its replays; None where there is none.
+        table: the table's configuration.
+        progress: the progress of the content in which the rows are missing.
+    """
+    rows = _as_of_now(rejected)
     if rows is None:
         return None
+    spark = rows.sparkSession
     for column in LATER_COLUMNS:
         rows = rows if column in rows.columns else rows.withColumn(column, expr(f"CAST(NULL AS {COLUMNS[column]})"))
     rows = rows.where(f"coalesce(load, 0) = {progress.load}")
@@ -157,13 +171,17 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
         rows = rows.join(broadcast(spark.createDataFrame(unmerged, "file string, etag string")), ["file", "etag"], "left_anti")
     if len({file for file, _ in files}) < len(files):
         rows = _once_in_each_file(rows)
-    resolved = resolved_ids(spark, config, table, progress.replay)
+    resolved = _resolved_in(replays, progress.replay)
     return rows if resolved is None else rows.join(resolved, "id", "left_anti")
 
 
 def resolved_ids(spark: SparkSession, config: Config, table: Table, newest: str) -> DataFrame | None:
     """Return the ids of the rows that a replay and all before it have resolved, None where there are none; "" is no replay."""
-    replays = _as_of_now(quarantine_part(spark, config, table, replays_name(config, table))) if newest else None
+    return _resolved_in(quarantine_part(spark, config, table, replays_name(config, table)), newest) if newest else None
+
+
+def _resolved_in(found: TargetTable | None, newest: str) -> DataFrame | None:
+    replays = _as_of_now(found) if newest else None
     if replays is None:
         return None
     parents = {row.replay: row.parent for row in replays.select("replay", "parent").distinct().collect()}

@@ -1,13 +1,14 @@
 """A table as this package creates and reads it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Table
+from dms_iceberg.context import PlanIsStaleError
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.commit_errors import is_there_already, is_unknown
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
@@ -91,15 +92,24 @@ class TargetTable(IcebergTable):
         if found := self.conflict():
             raise TargetError(found.text)
 
-    def take_over(self, more: Mapping[str, str] | None = None) -> None:
+    def take_over(self, more: Mapping[str, str] | None = None, useless: Collection[str] = ()) -> None:
         """Record the owner, and ``more`` properties, in a table of the same kind, which exists and was another's.
+
+        Args:
+            more: further table properties.
+            useless: branches that the same commit removes.
 
         Raises:
             Py4JJavaError: another writer committed meanwhile.
+            PlanIsStaleError: the table has another owner by now than the one that the takeover was weighed against.
         """
-        head = self.head()
+        head, weighed = self.head(), self.conflict()
         transaction = super().transaction(head.id if head is not None else None)
+        if self.conflict() != weighed:
+            raise PlanIsStaleError
         transaction.set_properties({**self.owned, **(more or {})})
+        if useless:
+            transaction.remove_branches(useless)
         transaction.commit()
         self.refresh()
 
@@ -151,8 +161,9 @@ class TargetTable(IcebergTable):
             Py4JJavaError: another writer committed first, or the catalog failed (see `Transaction.commit`).
         """
         progress = transaction.summary().get(PROGRESS_KEY)
-        if transaction.branch is None and not self.owned.items() <= self.raw_properties().items():
-            transaction.set_properties(self.owned)
+        # Of a branch too: the rows that it has rejected are where the document says now.
+        if not self.owned.items() <= self.raw_properties().items():
+            transaction.set_properties_of_every_branch(self.owned)
         if progress is not None and transaction.branch is None:
             copy = {"snapshot": str(transaction.head()), "progress": progress}
             transaction.set_properties({PROGRESS_PROPERTY: json.dumps(copy, separators=(",", ":"))})
