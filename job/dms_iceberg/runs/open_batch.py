@@ -110,11 +110,9 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     known = state.foreseen or memory
     seen = known.seen.renamed(former_names(table))
     if here.context.config.bronze.format is BronzeFormat.JSON:
-        vanished = {secret for secrets in memory.held.values() for secret in secrets}
-        seen = attrs.evolve(seen, gone=seen.gone | vanished)
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
-        found = follow(seen, structures(opened.groups, branch.progress.frontier))
+        found = follow(seen, structures(opened.groups, branch.progress.frontier)[0])
     added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
     # A column with the former name of a renamed one is another one.
     shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}

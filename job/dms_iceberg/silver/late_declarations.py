@@ -10,7 +10,7 @@ from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mode, Table
 from dms_iceberg.config.named_columns import table_path
-from dms_iceberg.config.problems import below, item, listed
+from dms_iceberg.config.problems import below, item, quoted
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, declared_renames, other_cleaning
@@ -169,7 +169,7 @@ def _left_behind(cleaning: Cleaning, table: Table, withheld: Withheld, existing:
 def unfilled_warning(table: Table, names: Collection[str]) -> str:
     """Return the warning about columns that older rows lack."""
     return (
-        f"{table.source}: older rows of {table.target} are NULL (or have the backfill) in {listed(map(repr, sorted(names)))}, though their "
+        f"{table.source}: older rows of {table.target} are NULL (or have the backfill) in {quoted(sorted(names))}, though their "
         "files have the values: silver got the column after these files were merged. To make all rows again from bronze run with "
         f"--rebuild {table.source}."
     )
