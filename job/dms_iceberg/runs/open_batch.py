@@ -33,6 +33,7 @@ from dms_iceberg.silver.late_declarations import (
     unfilled_warning,
 )
 from dms_iceberg.silver.name_changes import (
+    before_return,
     follow,
     follow_lines,
     rename_questions,
@@ -74,6 +75,10 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     failpoint("after-inspect", table.source)
     since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
     memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
+    newly = memory.held.keys() - (state.foreseen or memory).withheld.held.keys()
+    if isinstance(batch, FileBatch) and newly and (count := before_return(groups, newly)):
+        # What is held back is left out of the whole batch, and until then the name was another column's.
+        return open_batch(here, state, batch.first(count), predicted=predicted)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()

@@ -61,6 +61,22 @@ def structures(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[Str
     return ordered, [structure(groups[number]) for number in sorted(late)]
 
 
+def before_return(groups: Sequence[ReadGroup], names: Collection[str]) -> int:
+    """Return how many files come before the first that has one of ``names`` again, after files without it; 0 if none has.
+
+    Before it, the name was that of another column.
+    """
+    files = sorted((file, number) for number, one in enumerate(groups) for file in one.group.files)
+    had, lost = set[str](), set[str]()
+    for place, (_, number) in enumerate(files):
+        there = {*names} & structure(groups[number]).keys()
+        if lost & there:
+            return place
+        lost = had - there
+        had |= there
+    return 0
+
+
 def follow(seen: Seen, found: Sequence[Structure]) -> NameChanges:
     """Return what files with the structures ``found`` tell after those that were merged before."""
     switches: list[Switch] = []

@@ -70,6 +70,21 @@ HISTORIES: dict[str, Sequence[Stage]] = {
         Stage({"drop": ["email", "mail"]}, [("id mail", [(3, "secret-4")])], ("",), {"id": [(1,), (2,), (3,)]}),
     ],
     "in_one_batch": [Stage({"drop": ["email"]}, [LOADED, RENAMED], HELD, {"id": [(1,), (2,)]})],
+    "beside_the_renamed_one": [
+        Stage({"drop": ["email"]}, [LOADED]),
+        Stage(
+            {"drop": ["email"]}, [RENAMED, ("id mail note", [(3, "secret-4", "n3")])], HELD, {"id, note": [(1, None), (2, None), (3, "n3")]}
+        ),
+    ],
+    "name_of_another": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage(
+            {"columns": [MASK]},
+            [("id email mail", [(3, "secret-3", "m3")]), ("id email", [(4, "secret-4")]), ("id mail", [(5, "secret-5")])],
+            HELD,
+            {"id, email, mail": [(1, "***", None), (2, "***", None), (3, "***", "m3"), (4, "***", None), (5, None, None)]},
+        ),
+    ],
     "shown": [
         Stage({"drop": ["old"]}, [("id old", [(1, "secret-1"), (2, "secret-2")])]),
         Stage({"drop": ["old"]}, [("id note", [(2, "n2")])], ("'note' is held back",)),
