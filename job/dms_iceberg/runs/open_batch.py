@@ -29,6 +29,7 @@ from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
 from dms_iceberg.silver.late_declarations import (
     refuse_both_names,
     refuse_forgotten_names,
+    refuse_reused_names,
     unfilled,
     unfilled_warning,
 )
@@ -36,10 +37,10 @@ from dms_iceberg.silver.name_changes import (
     before_return,
     follow,
     follow_lines,
+    in_order,
     rename_questions,
     returned_warning,
     structure,
-    structures,
 )
 from dms_iceberg.silver.quarantine_records import record_groups
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_mixed_key, source_names
@@ -117,7 +118,9 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     if here.context.config.bronze.format is BronzeFormat.JSON:
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
-        found = follow(seen, structures(opened.groups, branch.progress.frontier)[0])
+        ordered, _ = in_order(opened.groups, branch.progress.frontier)
+        refuse_reused_names(table, [one.group for one in ordered], seen)
+        found = follow(seen, [structure(one) for one in ordered])
     added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
     # A column with the former name of a renamed one is another one.
     shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}

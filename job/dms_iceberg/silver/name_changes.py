@@ -43,8 +43,8 @@ def structure(group: ReadGroup) -> Structure:
     return {name.lower(): name for name in group.columns.names}
 
 
-def structures(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[Structure], list[Structure]]:
-    """Return the structures of files in the order of the files, each as often as it begins; and those of files without a place in it.
+def in_order(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[ReadGroup], list[ReadGroup]]:
+    """Return groups in the order of their files, each as often as it begins; and those with files that have no place in it.
 
     Late files show an older structure, and have none.
 
@@ -55,10 +55,15 @@ def structures(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[Str
     files = sorted((file, number) for number, one in enumerate(groups) for file in one.group.files)
     new = [since is not None and (not since or (file.is_cdc and file.order > since)) for file, _ in files]
     order = [number for (_, number), is_new in zip(files, new, strict=True) if is_new]
-    placed = {number for (_, number), is_new in zip(files, new, strict=True) if is_new}
-    late = {number for (_, number), is_new in zip(files, new, strict=True) if not is_new} | {*range(len(groups))} - placed
-    ordered = [structure(groups[now]) for before, now in zip([None, *order], order, strict=False) if now != before]
-    return ordered, [structure(groups[number]) for number in sorted(late)]
+    late = {number for (_, number), is_new in zip(files, new, strict=True) if not is_new} | {*range(len(groups))} - {*order}
+    ordered = [groups[now] for before, now in zip([None, *order], order, strict=False) if now != before]
+    return ordered, [groups[number] for number in sorted(late)]
+
+
+def structures(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[Structure], list[Structure]]:
+    """Return the structures of groups `in_order`, and of those without a place."""
+    ordered, late = in_order(groups, since)
+    return [*map(structure, ordered)], [*map(structure, late)]
 
 
 def before_return(groups: Sequence[ReadGroup], names: Collection[str]) -> int:

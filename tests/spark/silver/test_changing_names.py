@@ -131,6 +131,23 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             {"id, mail, email": [(1, "a", None), (2, "b", None), (3, "c", "C")]},
         ),
     ],
+    "used_again_alone": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage({"columns": [FOLLOWED]}, [("id mail", [(2, "secret-3")])], ("",)),
+        Stage({"columns": [FOLLOWED], "publish": ["email"]}, [("id mail email", [(3, "secret-4", "e3")])], ("",)),
+        Stage(
+            {"columns": [FOLLOWED], "publish": ["email"]},
+            [("id post email", [(4, "secret-5", "e4")])],
+            ("after files with both", "renamed_from out"),
+            fails=True,
+        ),
+        Stage(
+            {"columns": [{"name": "mail", "mask": "redact"}], "publish": ["email"]},
+            [],
+            ("'post' is held back",),
+            {"id, mail, email": [(1, "***", None), (2, "***", None), (3, "***", "e3"), (4, None, "e4")]},
+        ),
+    ],
     "kept_out": [
         Stage({"columns": [MASK], "schema_changes": "quarantine"}, [LOADED]),
         Stage({"columns": [MASK], "schema_changes": "quarantine"}, [RENAMED], HELD),

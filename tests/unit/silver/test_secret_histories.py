@@ -4,14 +4,19 @@ The oracle knows the columns themselves; the product sees their names, file by f
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import pytest
 
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.mapping import silver_columns
+from dms_iceberg.config.former_names import former_in_file, former_names
 from dms_iceberg.config.model import Column, Mask, Table
-from dms_iceberg.silver.held_columns import FoundNames, Lines, held_columns, without_held
+from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.silver.held_columns import FoundNames, Lines, held_columns, recorded_held, without_held
+from dms_iceberg.silver.late_declarations import refuse_reused_names
 from dms_iceberg.silver.name_changes import follow
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.seen_columns import Seen
@@ -186,3 +191,60 @@ def test_no_secret_is_shown_by_lines_and_the_batches_do_not_matter(table: Table)
             outcomes.append(silver.withheld.held)
         assert outcomes == outcomes[:1] * 3, (seed, files)
     assert shown > 300 and held > 300, (shown, held)
+
+
+def told(table: Table, held: Iterable[str], one: File) -> Table:
+    """Return the document once it says what the held-back columns are, which the last file shows to whoever knows the source."""
+    columns, drop = {column.name: column for column in table.columns}, list(table.drop)
+    for name in held:
+        if one.get(name) == 0 and table.drop:
+            drop.append(name)
+        elif one.get(name) == 0:
+            secret = columns[SECRET]
+            columns[SECRET] = attrs.evolve(secret, source=name, renamed_from=secret.source_name)
+        elif name in one:
+            columns[name] = Column(name=name)
+    return attrs.evolve(table, columns=tuple(columns.values()), drop=tuple(drop))
+
+
+def group(one: File) -> SchemaGroup:
+    file = BronzeFile(True, "", "", key="public/t/a.parquet", size=0, etag="", extension="parquet")
+    return SchemaGroup(True, "", tuple((name, "string") for name in one), (file,), None)
+
+
+def by_present_names(one: File, table: Table) -> File:
+    former = {old: new for new, old in former_in_file(one, table).items()}
+    return {former.get(name, name): number for name, number in one.items()}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=["masked", "dropped"])
+def test_no_secret_is_shown_once_the_document_says_what_columns_are(table: Table) -> None:
+    declared = shown = refused = 0
+    for seed in range(800):
+        chance = random.Random(seed)
+        files = list(histories(chance, 12))
+        silver = Silver(table)
+        for batch in cut(chance, len(files)):
+            said = {column.name for column in silver.table.columns if column.mask is None} | {old for old, _ in former_names(silver.table)}
+            if any(number == 0 and name in said for place in batch for name, number in files[place].items()):
+                # The document says that the name is no secret, or none any more.
+                break
+            now = [by_present_names(files[number], silver.table) for number in batch]
+            silver.seen = silver.seen.renamed(former_names(silver.table))
+            # Where the former name alone comes back, nothing shows that it is another column, unless files had both.
+            is_reused = any(former_in_file(files[number], silver.table) for number in batch)
+            try:
+                refuse_reused_names(silver.table, [group(files[number]) for number in batch], silver.seen)
+                seen = silver.merge(now)
+            except SchemaChangeError:
+                refused += 1
+                break
+            assert 0 not in seen or is_reused, (seed, now, batch, silver.table.columns, silver.withheld)
+            if is_reused:
+                break
+            shown += len(seen)
+            held = recorded_held(silver.table, silver.withheld)
+            if held and chance.random() < 0.7:
+                declared += 1
+                silver.table = told(silver.table, held, now[-1])
+    assert declared > 300 and shown > 1_000 and refused < 200, (declared, shown, refused)
