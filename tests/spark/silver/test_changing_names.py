@@ -215,6 +215,33 @@ HISTORIES: dict[str, Sequence[Stage]] = {
 }
 
 
+HISTORIES_OF_LINES: dict[str, Sequence[Stage]] = {
+    "lines_not_there_before": [
+        Stage({"drop": ["email"]}, [("id", [(1,)])]),
+        Stage({"drop": ["email"]}, [("id email", [(1, "secret-1")]), ("id mail", [(1, "secret-2")])], HELD, {"id": [(1,)]}),
+    ],
+    "lines_without_an_end": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage({"columns": [MASK]}, [("id note", [(3, "n3")])], ("'note' is held back",)),
+        Stage(
+            {"columns": [MASK, {"name": "note"}]},
+            [("id post", [(2, "secret-3")])],
+            ("'post' is held back",),
+            {"id, email": [(1, "***"), (2, None), (3, None)]},
+        ),
+    ],
+    "lines_with_both": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage(
+            {"columns": [MASK]},
+            [("id email note", [(2, "secret-3", "n2")]), ("id note", [(2, "n3")])],
+            ("",),
+            {"id, email, note": [(1, "***", None), (2, None, "n3")]},
+        ),
+    ],
+}
+
+
 @attrs.define
 class Told:
     """What a history has shown at each stage."""
@@ -296,7 +323,12 @@ TEXT_FORMS = ("masked", "dropped", "shown", "allowed", "added_later", "clear", "
 CASES = [
     *(("parquet", name) for name in HISTORIES),
     *(pytest.param(form, name, marks=pytest.mark.long) for form in ("csv", "json") for name in TEXT_FORMS),
+    *(pytest.param("json", name, marks=pytest.mark.long) for name in HISTORIES_OF_LINES),
 ]
+
+
+def stages_of(name: str) -> Sequence[Stage]:
+    return HISTORIES[name] if name in HISTORIES else HISTORIES_OF_LINES[name]
 
 
 @attrs.define
@@ -310,9 +342,9 @@ class Played:
 
     def of(self, form: str, name: str) -> Told:
         if form not in self.told:
-            names = HISTORIES if form == "parquet" else TEXT_FORMS
+            names = {"parquet": [*HISTORIES], "csv": [*TEXT_FORMS], "json": [*TEXT_FORMS, *HISTORIES_OF_LINES]}[form]
             lake = Lake(self.spark, self.warehouse, self.folders.mktemp(f"names_{form}"))
-            self.told[form] = play(lake, form, {one: HISTORIES[one] for one in names})
+            self.told[form] = play(lake, form, {one: stages_of(one) for one in names})
         return self.told[form][name]
 
 
@@ -328,7 +360,7 @@ def _says(text: str, words: Sequence[str]) -> bool:
 @pytest.mark.parametrize(("form", "name"), CASES)
 def test_a_history_of_names(played: Played, form: str, name: str) -> None:
     told = played.of(form, name)
-    for number, stage in enumerate(HISTORIES[name]):
+    for number, stage in enumerate(stages_of(name)):
         where = f"stage {number} of {name}"
         texts = {"plan": told.plan[number], "run": told.run[number], "status": told.status[number]}
         assert told.failed[number] == stage.fails, (where, texts)
