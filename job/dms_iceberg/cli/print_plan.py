@@ -62,6 +62,8 @@ def _print_table(out: Console, one: "TablePreview", *, with_sql: bool) -> None:
         say(f"{counted(hidden, 'statement')} more with --sql")
     for warning in one.warnings:
         say(f"warning: {warning}")
+    for note in one.notes:
+        say(f"note: {note}")
     if one.no_files:
         say(f"would do nothing: {one.no_files}", "red")
     if one.error:

@@ -40,6 +40,11 @@ def listed(words: Iterable[str]) -> str:
     return ", ".join(words)
 
 
+def quoted(names: Iterable[str]) -> str:
+    """Return names as ``'a', 'b', 'c'``."""
+    return listed(map(repr, names))
+
+
 def first_of(names: Sequence[str], most: int, count: int | None = None) -> str:
     """Return at most so many of some names, and how many more there are; ``count`` of all, if ``names`` are not all."""
     more = (len(names) if count is None else count) - min(len(names), most)

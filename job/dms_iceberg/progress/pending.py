@@ -41,6 +41,12 @@ class FileBatch:
         """Bytes of all files, as listed (compressed)."""
         return sum(file.size for file in self.files)
 
+    def first(self, count: int) -> "FileBatch":
+        """Return a batch of the first ``count`` files; the others are left to later ones."""
+        left = self.files[count:]
+        since = min(filter(None, [self.pending_since, *map(folder_time, left)]), default="")
+        return FileBatch(self.files[:count], self.remaining + len(left), since)
+
 
 @attrs.frozen
 class RecordBatch:

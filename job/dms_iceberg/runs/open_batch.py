@@ -29,16 +29,18 @@ from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
 from dms_iceberg.silver.late_declarations import (
     refuse_both_names,
     refuse_forgotten_names,
+    refuse_reused_names,
     unfilled,
     unfilled_warning,
 )
 from dms_iceberg.silver.name_changes import (
+    before_return,
     follow,
     follow_lines,
+    in_order,
     rename_questions,
     returned_warning,
     structure,
-    structures,
 )
 from dms_iceberg.silver.quarantine_records import record_groups
 from dms_iceberg.silver.recorded_declarations import guarded, refuse_mixed_key, source_names
@@ -74,6 +76,10 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     failpoint("after-inspect", table.source)
     since = None if branch.rebuild or isinstance(batch, RecordBatch) else branch.progress.frontier
     memory = guarded(here, groups, branch.branch, with_salts=not predicted, foreseen=state.foreseen, since=since)
+    newly = memory.held.keys() - (state.foreseen or memory).withheld.held.keys()
+    if isinstance(batch, FileBatch) and newly and (count := before_return(groups, newly)):
+        # What is held back is left out of the whole batch, and until then the name was another column's.
+        return open_batch(here, state, batch.first(count), predicted=predicted)
     if branch.branch is None:
         refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
@@ -110,11 +116,11 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     known = state.foreseen or memory
     seen = known.seen.renamed(former_names(table))
     if here.context.config.bronze.format is BronzeFormat.JSON:
-        vanished = {secret for secrets in memory.held.values() for secret in secrets}
-        seen = attrs.evolve(seen, gone=seen.gone | vanished)
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
-        found = follow(seen, structures(opened.groups, branch.progress.frontier))
+        ordered, _ = in_order(opened.groups, branch.progress.frontier)
+        refuse_reused_names(table, [one.group for one in ordered], seen)
+        found = follow(seen, [structure(one) for one in ordered])
     added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
     # A column with the former name of a renamed one is another one.
     shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}

@@ -50,6 +50,7 @@ from dms_iceberg.silver.first_seen import known_before, unknown_warnings
 from dms_iceberg.silver.quarantine_tables import refuse_others_quarantine
 from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Types
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.unknown_columns import unused_drops
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 
@@ -62,6 +63,7 @@ class TablePreview:
         steps: what the run would do to the table, in plain words, in this order.
         rebuilt_files: those of ``files`` that are already merged, and that a rebuild reads again.
         rows: None if only reading the files would give their number (CSV, JSON).
+        notes: what the files of a new table do not prove, and what is right in most set-ups, so that it is no warning.
         no_files: the message for a table without any file in bronze, for which a run would do nothing; None for others.
         renamed: old and new names of the columns that the run would rename. Not in the document.
         changes_rows: whether the run would change rows of the table or create it, as far as this is known without reading the files.
@@ -76,6 +78,7 @@ class TablePreview:
     batches: int = 0
     sql: list[str] = attrs.field(factory=list)
     warnings: list[str] = attrs.field(factory=list)
+    notes: list[str] = attrs.field(factory=list)
     renamed: list[str] = attrs.field(factory=list)
     changes_rows: bool = False
     no_files: str | None = None
@@ -238,6 +241,8 @@ def _show_opened(begin: TableState, columns: Types | None, opened: OpenedBatch, 
     refused = [f"{table.source}: rows of some files would be quarantined: {one.problem}" for one in evolution.shape.refused.values()]
     texts = (*opened.warnings, *unknown, *incompatible, *refused)
     one.warnings += [text for text in texts if text not in one.warnings]
+    if columns is None:
+        one.notes += unused_drops(table, [name for group in opened.groups for name in (*group.columns.names, *group.group.names)])
 
 
 def _show_end(here: TableContext, state: TableState, action: Wait | Done, one: TablePreview) -> None:

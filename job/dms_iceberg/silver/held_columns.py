@@ -3,8 +3,7 @@
 Such a column is left out of silver, as by ``drop``, until the document says what it is (``new_columns``).
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -12,6 +11,7 @@ from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import OtherColumns, SchemaChanges, Table
 from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.problems import quoted
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.silver.name_changes import Structure
@@ -20,8 +20,6 @@ from dms_iceberg.silver.withheld import LEFT_OUT, Withheld, to_be_masked
 
 Held = Mapping[str, tuple[str, ...]]
 """By source column in lower case, that is held back: the withheld columns, in lower case, of which it may be one."""
-Lacks = Callable[[int, str, str], bool]
-"""Whether files of the structure with this number have the one column without the other, both in lower case."""
 
 
 def without_held(table: Table, held: Collection[str]) -> Table:
@@ -55,22 +53,80 @@ def recorded_held(table: Table, withheld: Withheld) -> Held:
 
 
 @attrs.frozen
+class Lines:
+    """What a file of JSON lines shows: a line may omit what is NULL, so its columns are known by their values. Names are in lower case.
+
+    Attributes:
+        names: columns with a value.
+        beside: by new column, the withheld ones that have a value in a row together with it.
+        is_first: it is of the table's first load, which shows one moment.
+    """
+
+    names: frozenset[str]
+    beside: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    is_first: bool = False
+
+
+@attrs.frozen
 class FoundNames:
     """The source columns of a batch's files.
 
     Attributes:
-        structures: those of each group.
-        ordered: those of new files in the order of the files (`name_changes.structures`); empty where files do not show their columns.
-        lacks: for files whose rows may omit columns; None where each file has all of its columns.
+        ordered: those of new files in the order of the files (`name_changes.structures`).
+        late: those of files whose place among the merged ones does not show.
+        lines: files of JSON lines, in their order; then there are no others.
     """
 
-    structures: Sequence[Structure]
     ordered: Sequence[Structure] = ()
-    lacks: Lacks | None = None
+    late: Sequence[Structure] = ()
+    lines: Sequence[Lines] = ()
 
 
-def newly_held(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, existing: Collection[str]) -> Held:
-    """Return the columns of files to hold back.
+@attrs.define
+class _Follower:
+    """Follows files one after the other, so that it does not matter in which batches they come.
+
+    Attributes:
+        secrets: the withheld columns, those that are held back included: such a one may be renamed in its turn.
+        told: columns of which the document says what they are.
+        known: columns that a file or silver had.
+        present: those of them that the file before had.
+        held: what is held back.
+    """
+
+    secrets: set[str]
+    told: set[str]
+    known: set[str]
+    present: set[str]
+    held: dict[str, tuple[str, ...]]
+
+    def file(self, one: Structure) -> None:
+        """Follow a file that has all of its columns: what appears in it, new or not, may be what vanishes with it."""
+        if self.present:
+            for name in one.keys() - self.present:
+                self._hold(name, self.present - one.keys())
+        self.known |= one.keys()
+        self.present = set(one)
+
+    def late(self, one: Structure) -> None:
+        """Judge a file without a place: what is new in it may be any column that it lacks, also one that is gone by now."""
+        for name in one.keys() - self.known:
+            self._hold(name, self.known - one.keys())
+
+    def lines(self, one: Lines) -> None:
+        """Follow a file of JSON lines: what is new in it may be any column that no row has beside it, as nothing shows that one is gone."""
+        for name in () if one.is_first else one.names - self.known:
+            self._hold(name, (self.known | one.names) - one.beside.get(name, frozenset()))
+        self.known |= one.names
+
+    def _hold(self, name: str, lacking: Collection[str]) -> None:
+        found = self.secrets & (set(lacking) - {name})
+        if found and name not in self.told and (name in self.held or name not in self.secrets):
+            self.held[name] = tuple(sorted({*self.held.get(name, ()), *found}))
+
+
+def held_columns(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, existing: Collection[str]) -> Held:
+    """Return the columns of files to hold back, and those that are held back already.
 
     Args:
         table: the table's configuration.
@@ -82,55 +138,46 @@ def newly_held(table: Table, withheld: Withheld, seen: Seen, found: FoundNames, 
     Raises:
         SchemaChangeError: such a column belongs to the key, so it cannot be left out.
     """
-    if table.new_columns is NewColumns.ADD or table.other_columns is not OtherColumns.KEEP:
-        return {}
-    secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
-    secrets -= {name.lower() for name in (*published_columns(table), *(old for old, _ in former_names(table)))}
-    told = told_columns(table)
+    recorded = recorded_held(table, withheld)
+    if not is_guarded(table):
+        return recorded
     known = {*seen.names, *(name.lower() for name in existing)}
-    new = dict.fromkeys(name for one in found.structures for name in one if name not in known)
-    switched = list(_switched(seen, found.ordered))
-    held: dict[str, tuple[str, ...]] = {}
-    while True:
-        pairs = [*_new_names(list(new), secrets, seen, found), *((name, one) for name, one in switched if one in secrets)]
-        pairs = [(name, one) for name, one in pairs if name not in secrets and name not in told]
-        for name, secret in pairs:
-            held[name] = tuple(sorted({*held.get(name, ()), secret}))
-        if not pairs:
-            break
-        # What is held back may be renamed in its turn.
-        secrets |= set(held)
+    one = _Follower(secret_columns(table, withheld), told_columns(table), known, set(seen.names - seen.gone), dict(recorded))
+    for structure in found.ordered:
+        one.file(structure)
+        one.secrets |= set(one.held)
+    for structure in found.late:
+        one.late(structure)
+    for lines in found.lines:
+        # A line does not show that a column is not there yet; the first file of a table has only its own.
+        one.known |= {*to_be_masked(table)} if one.known else set()
+        one.lines(lines)
+        one.secrets |= set(one.held)
+    held = one.held
     if table.schema_changes is SchemaChanges.STRICT and existing:
         # A file with another column stops the table.
-        held = {name: lacking for name, lacking in held.items() if name in {one.lower() for one in existing}}
+        there = {name.lower() for name in (*existing, *recorded)}
+        held = {name: lacking for name, lacking in held.items() if name in there}
     _refuse_key(table, held)
     return held
 
 
-def _new_names(new: Sequence[str], secrets: Collection[str], seen: Seen, found: FoundNames) -> Iterator[tuple[str, str]]:
-    """Yield columns that no file had before, with each secret that their files lack and others had: merged ones, or some of the batch."""
-    files = found.structures
-    is_without = found.lacks or (lambda number, _, secret: secret not in files[number])
-    for name in new:
-        before = (one for one in secrets if one in seen.names - seen.gone or any(one in other and name not in other for other in files))
-        for secret in before:
-            if any(name in one and is_without(number, name, secret) for number, one in enumerate(files)):
-                yield name, secret
+def is_guarded(table: Table) -> bool:
+    """Whether new columns of a table may have to be held back."""
+    return table.new_columns is NewColumns.HOLD and table.other_columns is OtherColumns.KEEP
 
 
-def _switched(seen: Seen, ordered: Sequence[Structure]) -> Iterator[tuple[str, str]]:
-    """Yield the columns that a file has and the one before lacks, new or not, with each that the one before has and the file lacks."""
-    before = set(seen.names - seen.gone) or set(ordered[0] if ordered else ())
-    for one in ordered:
-        yield from product(set(one) - before, before - set(one))
-        before = set(one)
+def secret_columns(table: Table, withheld: Withheld) -> set[str]:
+    """Return, in lower case, the source columns that a table masks or leaves out, or shall."""
+    secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
+    return secrets - {name.lower() for name in (*published_columns(table), *(old for old, _ in former_names(table)))}
 
 
 def _refuse_key(table: Table, held: Held) -> None:
     for name in table.key:
         if name.lower() in held:
             raise SchemaChangeError(
-                f"{table_path(table)}.key: the column {name!r} comes in files that no longer have {_listed(held[name.lower()])}, which "
+                f"{table_path(table)}.key: the column {name!r} comes in files that no longer have {quoted(held[name.lower()])}, which "
                 f"{table.target} masks or leaves out, so it may be that column under a new name. Nothing was written. Say what it is in "
                 f'{table_path(table)}.columns: {{"name": "{name}"}} shows it, with "mask" it is masked.'
             )
@@ -149,11 +196,7 @@ def _warning(table: Table, withheld: Withheld, name: str, lacking: Sequence[str]
     )
     return (
         f"{table.source}: the column {name!r} is held back from {table.target} (new_columns): it came in files that no longer have "
-        f"{_listed(lacking)}, which {table.target} masks or leaves out, so it may be that column under a new name. Say what it is: if it "
+        f"{quoted(lacking)}, which {table.target} masks or leaves out, so it may be that column under a new name. Say what it is: if it "
         f'was renamed, write {renamed}; if readers may see it, write {{"name": "{name}"}} in {path}.columns. Rows that are merged before '
         f"get its values by run with --rebuild {table.source}."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Column, Mode, Table
 from dms_iceberg.config.named_columns import table_path
-from dms_iceberg.config.problems import below, item, listed
+from dms_iceberg.config.problems import below, item, quoted
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, declared_renames, other_cleaning
@@ -77,6 +78,35 @@ def refuse_both_names(table: Table, groups: Sequence[ReadGroup], made: Cleaning 
                 f"into a new load epoch without renamed_from: its files have present names only. If the source uses {old!r} for another "
                 "column since the rename, take renamed_from out."
             )
+
+
+def refuse_reused_names(table: Table, ordered: Sequence[SchemaGroup], seen: Seen) -> None:
+    """Refuse files with the old name of a declared rename alone, after files with both: the old name is that of another column there.
+
+    By the names of one file it is the renamed column (`changes.present_names`). Then the other column's values would come into that one,
+    and nothing would show that it is gone, or has got another name.
+
+    Args:
+        table: the table's configuration.
+        ordered: the files that come after the merged ones, in their order.
+        seen: the columns of merged files.
+    """
+    for index, column in enumerate(table.columns):
+        old, new = column.renamed_from, column.source_name
+        if old is None or new is None or old.lower() == new.lower():
+            continue
+        pair = {old.lower(), new.lower()}
+        had_both = pair <= seen.names - seen.gone
+        for group in ordered:
+            there = pair & {name.lower() for name in group.names}
+            if had_both and there == {old.lower()}:
+                raise SchemaChangeError(
+                    f"{_rename_path(table, index)}: {group.files[0].key} has the column {old!r} and no longer {new!r}, after files with "
+                    f"both, so {old!r} is another column there, and not {column.name!r} before its rename. Nothing was written. Take "
+                    f"renamed_from out: {table.target} has both columns already. To make its older rows again later, let DMS load the "
+                    "table into a new load epoch."
+                )
+            had_both = there == pair
 
 
 def refuse_forgotten_names(table: Table, groups: Sequence[ReadGroup], made: Cleaning | None) -> None:
@@ -169,7 +199,7 @@ def _left_behind(cleaning: Cleaning, table: Table, withheld: Withheld, existing:
 def unfilled_warning(table: Table, names: Collection[str]) -> str:
     """Return the warning about columns that older rows lack."""
     return (
-        f"{table.source}: older rows of {table.target} are NULL (or have the backfill) in {listed(map(repr, sorted(names)))}, though their "
+        f"{table.source}: older rows of {table.target} are NULL (or have the backfill) in {quoted(sorted(names))}, though their "
         "files have the values: silver got the column after these files were merged. To make all rows again from bronze run with "
         f"--rebuild {table.source}."
     )

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import attrs
 
 from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.config.problems import quoted
 from dms_iceberg.silver.seen_columns import Seen
 
 RETURNED_PROPERTY = "dms-iceberg.returned-columns"
@@ -42,18 +43,43 @@ def structure(group: ReadGroup) -> Structure:
     return {name.lower(): name for name in group.columns.names}
 
 
-def structures(groups: Sequence[ReadGroup], since: str) -> list[Structure]:
-    """Return the structures of files in the order of the files, each as often as it begins.
+def in_order(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[ReadGroup], list[ReadGroup]]:
+    """Return groups in the order of their files, each as often as it begins; and those with files that have no place in it.
 
-    Late files show an older structure, and are left out.
+    Late files show an older structure, and have none.
 
     Args:
         groups: the batch, opened.
-        since: the close time of the newest merged file, "" before the first.
+        since: the close time of the newest merged file, "" before the first; None if no file comes after merged ones.
     """
     files = sorted((file, number) for number, one in enumerate(groups) for file in one.group.files)
-    order = [number for file, number in files if not since or (file.is_cdc and file.order > since)]
-    return [structure(groups[now]) for before, now in zip([None, *order], order, strict=False) if now != before]
+    new = [since is not None and (not since or (file.is_cdc and file.order > since)) for file, _ in files]
+    order = [number for (_, number), is_new in zip(files, new, strict=True) if is_new]
+    late = {number for (_, number), is_new in zip(files, new, strict=True) if not is_new} | {*range(len(groups))} - {*order}
+    ordered = [groups[now] for before, now in zip([None, *order], order, strict=False) if now != before]
+    return ordered, [groups[number] for number in sorted(late)]
+
+
+def structures(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[Structure], list[Structure]]:
+    """Return the structures of groups `in_order`, and of those without a place."""
+    ordered, late = in_order(groups, since)
+    return [*map(structure, ordered)], [*map(structure, late)]
+
+
+def before_return(groups: Sequence[ReadGroup], names: Collection[str]) -> int:
+    """Return how many files come before the first that has one of ``names`` again, after files without it; 0 if none has.
+
+    Before it, the name was that of another column.
+    """
+    files = sorted((file, number) for number, one in enumerate(groups) for file in one.group.files)
+    had, lost = set[str](), set[str]()
+    for place, (_, number) in enumerate(files):
+        there = {*names} & structure(groups[number]).keys()
+        if lost & there:
+            return place
+        lost = had - there
+        had |= there
+    return 0
 
 
 def follow(seen: Seen, found: Sequence[Structure]) -> NameChanges:
@@ -75,7 +101,7 @@ def follow_lines(seen: Seen, found: Sequence[Structure]) -> NameChanges:
     every = {name: text for one in found for name, text in one.items()}
     new, lacking = [name for name in every if name not in seen.names], sorted(seen.names - set(every))
     switches = (Switch(tuple(every[name] for name in new), tuple(lacking)),) if seen.names and new and lacking else ()
-    return NameChanges(switches, gone=seen.gone - set(every))
+    return NameChanges(switches)
 
 
 def rename_questions(source: str, switches: Sequence[Switch], told: Collection[str]) -> list[str]:
@@ -91,8 +117,8 @@ def rename_questions(source: str, switches: Sequence[Switch], told: Collection[s
         appeared = [name for name in one.appeared if name.lower() not in told]
         if appeared:
             found.append(
-                f"{source}: files have the new column{'s' * (len(appeared) > 1)} {_listed(appeared)}, and no longer "
-                f"{_listed(one.vanished)}. If the source renamed a column, declare it before the files are merged, so that its values stay "
+                f"{source}: files have the new column{'s' * (len(appeared) > 1)} {quoted(appeared)}, and no longer "
+                f"{quoted(one.vanished)}. If the source renamed a column, declare it before the files are merged, so that its values stay "
                 f'together: {{"name": "{appeared[0]}", "renamed_from": "{one.vanished[0]}"}} in tables."{source}".columns. Once they are '
                 f"merged, that needs run with --rebuild {source}."
             )
@@ -102,12 +128,8 @@ def rename_questions(source: str, switches: Sequence[Switch], told: Collection[s
 def returned_warning(source: str, target: str, returned: Collection[str]) -> str:
     """Return the warning about columns that came back, as long as the table remembers them."""
     return (
-        f"{source}: files have {_listed(sorted(returned))} again, after files without. If the source dropped the column and added it anew, "
+        f"{source}: files have {quoted(sorted(returned))} again, after files without. If the source dropped the column and added it anew, "
         f"rows of {target} that have not changed since still have the value from before. Compare with the source (verify), or let DMS load "
         f"the table into a new load epoch. To keep these values, without a warning: ALTER TABLE ... UNSET TBLPROPERTIES "
         f"('{RETURNED_PROPERTY}')."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))

@@ -18,8 +18,18 @@ from dms_iceberg.silver.analysis import masked_types
 from dms_iceberg.silver.branch_summary import branch_summary
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.earlier_masks import withheld_of_earlier
-from dms_iceberg.silver.held_columns import FoundNames, Held, left_to_policy, newly_held, recorded_held, without_held
-from dms_iceberg.silver.name_changes import structure, structures
+from dms_iceberg.silver.held_columns import (
+    FoundNames,
+    Held,
+    held_columns,
+    is_guarded,
+    left_to_policy,
+    recorded_held,
+    secret_columns,
+    without_held,
+)
+from dms_iceberg.silver.lines_seen import lines_seen
+from dms_iceberg.silver.name_changes import structures
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.rename import renamed_properties, renames
 from dms_iceberg.silver.schema_diff import Types
@@ -29,7 +39,6 @@ from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.text_types import are_text, first_types
 from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
 from dms_iceberg.sql.mask_text import is_plain
-from dms_iceberg.sql.quoting import quote
 from dms_iceberg.sql.types import VOID
 
 
@@ -72,7 +81,7 @@ def guarded(
     built = Withheld.from_properties(summary)
     if built is not None:
         memory = attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
-    held = {**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since)}
+    held = {**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since, is_reload=branch is not None)}
     kept_out = left_to_policy(here.table, held, memory.withheld, target.column_types() if target.exists() else ())
     held = {name: lacking for name, lacking in held.items() if name not in kept_out}
     memory = attrs.evolve(memory, held=held, kept_out=kept_out)
@@ -84,21 +93,18 @@ def guarded(
     return memory
 
 
-def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since: str | None) -> Held:
-    existing = here.target.column_types() if here.target.exists() else ()
-    is_sparse = here.context.config.bronze.format is BronzeFormat.JSON
-
-    def lacks(number: int, name: str, secret: str) -> bool:
-        there, frame = structure(groups[number]), groups[number].frame
-        if secret not in there:
-            return True
-        # A row with both is from a source that has both columns.
-        return frame.where(f"{quote(there[name])} IS NOT NULL AND {quote(there[secret])} IS NOT NULL").isEmpty()
-
-    ordered = structures(groups, since) if since is not None and not is_sparse else ()
-    found = FoundNames([structure(group) for group in groups], ordered, lacks if is_sparse else None)
-    new = newly_held(here.table, known.withheld, known.seen.renamed(former_names(here.table)), found, existing)
-    return {**recorded_held(here.table, known.withheld), **new}
+def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since: str | None, *, is_reload: bool) -> Held:
+    table, existing = here.table, here.target.column_types() if here.target.exists() else ()
+    seen = known.seen.renamed(former_names(table))
+    if here.context.config.bronze.format is not BronzeFormat.JSON:
+        found = FoundNames(*structures(groups, since))
+    elif is_guarded(table):
+        there = {*seen.names, *(name.lower() for name in existing)}
+        is_first_load = since == "" and not is_reload
+        found = FoundNames(lines=lines_seen(groups, secret_columns(table, known.withheld), there, is_first_load=is_first_load))
+    else:
+        found = FoundNames()
+    return held_columns(table, known.withheld, seen, found, existing)
 
 
 def refuse_declared(here: TableContext) -> None:

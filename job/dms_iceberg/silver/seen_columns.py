@@ -16,7 +16,7 @@ class Seen:
     Attributes:
         names: the columns.
         whole: all files since the first are covered; otherwise the table is of an earlier version, and files may have had other columns.
-        gone: those of ``names`` that the newest file lacks. Of JSON lines, only those that a column which is held back may have been.
+        gone: those of ``names`` that the newest file lacks; not of JSON lines, which may omit what is NULL.
         found: columns that only files have which are not merged yet.
     """
 

@@ -20,7 +20,7 @@ from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.image_names import mentioned_sources
 from dms_iceberg.config.model import BronzeFormat, Table
 from dms_iceberg.config.named_columns import Named, absent, meant_by, named_columns, nearest, resembling, table_path
-from dms_iceberg.config.problems import below, item
+from dms_iceberg.config.problems import below, item, quoted
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, ConfigError
@@ -231,6 +231,16 @@ def misspelt_drops(table: Table, source: Sequence[str]) -> list[str]:
         for index, name in enumerate(table.drop)
         if name.lower() not in there and (alike := meant_by(name, kept))
     ]
+
+
+def unused_drops(table: Table, source: Sequence[str]) -> list[str]:
+    """Return a note for the names in ``drop`` that no file of a new table has, though nothing shows an error (`misspelt_drops`)."""
+    there = {name.lower() for name in source}
+    unused = [name for name in dict.fromkeys(table.drop) if name.lower() not in there]
+    return [
+        f"{below(table_path(table), 'drop')}: leaves out nothing by {quoted(unused)}: no file has such a column. That is right for one "
+        "that the source computes, or has no more; a misspelt name would leave its column in."
+    ] * bool(unused)
 
 
 def _search(

@@ -70,6 +70,21 @@ HISTORIES: dict[str, Sequence[Stage]] = {
         Stage({"drop": ["email", "mail"]}, [("id mail", [(3, "secret-4")])], ("",), {"id": [(1,), (2,), (3,)]}),
     ],
     "in_one_batch": [Stage({"drop": ["email"]}, [LOADED, RENAMED], HELD, {"id": [(1,), (2,)]})],
+    "beside_the_renamed_one": [
+        Stage({"drop": ["email"]}, [LOADED]),
+        Stage(
+            {"drop": ["email"]}, [RENAMED, ("id mail note", [(3, "secret-4", "n3")])], HELD, {"id, note": [(1, None), (2, None), (3, "n3")]}
+        ),
+    ],
+    "name_of_another": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage(
+            {"columns": [MASK]},
+            [("id email mail", [(3, "secret-3", "m3")]), ("id email", [(4, "secret-4")]), ("id mail", [(5, "secret-5")])],
+            HELD,
+            {"id, email, mail": [(1, "***", None), (2, "***", None), (3, "***", "m3"), (4, "***", None), (5, None, None)]},
+        ),
+    ],
     "shown": [
         Stage({"drop": ["old"]}, [("id old", [(1, "secret-1"), (2, "secret-2")])]),
         Stage({"drop": ["old"]}, [("id note", [(2, "n2")])], ("'note' is held back",)),
@@ -114,6 +129,23 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             [("id mail email", [(3, "c", "C")])],
             ("",),
             {"id, mail, email": [(1, "a", None), (2, "b", None), (3, "c", "C")]},
+        ),
+    ],
+    "used_again_alone": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage({"columns": [FOLLOWED]}, [("id mail", [(2, "secret-3")])], ("",)),
+        Stage({"columns": [FOLLOWED], "publish": ["email"]}, [("id mail email", [(3, "secret-4", "e3")])], ("",)),
+        Stage(
+            {"columns": [FOLLOWED], "publish": ["email"]},
+            [("id post email", [(4, "secret-5", "e4")])],
+            ("after files with both", "renamed_from out"),
+            fails=True,
+        ),
+        Stage(
+            {"columns": [{"name": "mail", "mask": "redact"}], "publish": ["email"]},
+            [],
+            ("'post' is held back",),
+            {"id, mail, email": [(1, "***", None), (2, "***", None), (3, "***", "e3"), (4, None, "e4")]},
         ),
     ],
     "kept_out": [
@@ -179,6 +211,33 @@ HISTORIES: dict[str, Sequence[Stage]] = {
     "recased": [
         Stage({"drop": ["email"]}, [("id Email", [(1, "secret-1")])]),
         Stage({"drop": ["email"]}, [("id EMAIL", [(2, "secret-2")])], ("",), {"id": [(1,), (2,)]}),
+    ],
+}
+
+
+HISTORIES_OF_LINES: dict[str, Sequence[Stage]] = {
+    "lines_not_there_before": [
+        Stage({"drop": ["email"]}, [("id", [(1,)])]),
+        Stage({"drop": ["email"]}, [("id email", [(1, "secret-1")]), ("id mail", [(1, "secret-2")])], HELD, {"id": [(1,)]}),
+    ],
+    "lines_without_an_end": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage({"columns": [MASK]}, [("id note", [(3, "n3")])], ("'note' is held back",)),
+        Stage(
+            {"columns": [MASK, {"name": "note"}]},
+            [("id post", [(2, "secret-3")])],
+            ("'post' is held back",),
+            {"id, email": [(1, "***"), (2, None), (3, None)]},
+        ),
+    ],
+    "lines_with_both": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage(
+            {"columns": [MASK]},
+            [("id email note", [(2, "secret-3", "n2")]), ("id note", [(2, "n3")])],
+            ("",),
+            {"id, email, note": [(1, "***", None), (2, None, "n3")]},
+        ),
     ],
 }
 
@@ -264,7 +323,12 @@ TEXT_FORMS = ("masked", "dropped", "shown", "allowed", "added_later", "clear", "
 CASES = [
     *(("parquet", name) for name in HISTORIES),
     *(pytest.param(form, name, marks=pytest.mark.long) for form in ("csv", "json") for name in TEXT_FORMS),
+    *(pytest.param("json", name, marks=pytest.mark.long) for name in HISTORIES_OF_LINES),
 ]
+
+
+def stages_of(name: str) -> Sequence[Stage]:
+    return HISTORIES[name] if name in HISTORIES else HISTORIES_OF_LINES[name]
 
 
 @attrs.define
@@ -278,9 +342,9 @@ class Played:
 
     def of(self, form: str, name: str) -> Told:
         if form not in self.told:
-            names = HISTORIES if form == "parquet" else TEXT_FORMS
+            names = {"parquet": [*HISTORIES], "csv": [*TEXT_FORMS], "json": [*TEXT_FORMS, *HISTORIES_OF_LINES]}[form]
             lake = Lake(self.spark, self.warehouse, self.folders.mktemp(f"names_{form}"))
-            self.told[form] = play(lake, form, {one: HISTORIES[one] for one in names})
+            self.told[form] = play(lake, form, {one: stages_of(one) for one in names})
         return self.told[form][name]
 
 
@@ -296,7 +360,7 @@ def _says(text: str, words: Sequence[str]) -> bool:
 @pytest.mark.parametrize(("form", "name"), CASES)
 def test_a_history_of_names(played: Played, form: str, name: str) -> None:
     told = played.of(form, name)
-    for number, stage in enumerate(HISTORIES[name]):
+    for number, stage in enumerate(stages_of(name)):
         where = f"stage {number} of {name}"
         texts = {"plan": told.plan[number], "run": told.run[number], "status": told.status[number]}
         assert told.failed[number] == stage.fails, (where, texts)

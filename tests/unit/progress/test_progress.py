@@ -305,6 +305,8 @@ def test_date_folders_of_files_that_are_still_to_be_merged_are_listed() -> None:
     assert Progress.from_json(progress.to_json()) == progress
     progress = progress.after([old], DAY, [], pending_since=next_batch([old, last], Batch(max_files=1)).pending_since)
     assert progress.to_come(DAY) == earlier(FIRST, hours=24)
+    whole = next_batch([first, old, last], Batch())
+    assert whole is not None and whole.first(1) == batch and whole.first(3) == whole
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.model import Bronze, Change, Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.silver.evolve import Evolution, plan_evolution
-from dms_iceberg.silver.unknown_columns import misspelt_drops
+from dms_iceberg.silver.unknown_columns import misspelt_drops, unused_drops
 
 SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
 TABLE = {"id": "bigint", "email": "string", "n": "int"}
@@ -91,6 +91,10 @@ def test_names_in_drop_that_no_file_has_are_told_where_they_look_like_a_column_t
     for written, there in (("email", "email_address"), ("EmailAddress", "emailaddress_2"), ("work_email", "email")):
         (warning,) = misspelt_drops(table(drop=(written,)), ["id", there])
         assert f"If {there!r} was to be left out" in warning
+    # Files do not show whether a name like no other is misspelt: a plan notes it, and a run does not warn of a computed column.
+    (note,) = unused_drops(table(drop=("etl_time", "Email", "social", "social")), source)
+    assert "leaves out nothing by 'etl_time', 'social'" in note and "the source computes" in note
+    assert unused_drops(table(drop=("EMAIL",)), source) == []
     # The entry says otherwise that the column is meant to be there.
     for one in (table(Column(name="email")), table(Column(name="mail", expr="lower(email)")), table(filter="email is not null")):
         assert misspelt_drops(attrs.evolve(one, drop=("emial",)), source) == []

@@ -12,9 +12,10 @@ from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
 from dms_iceberg.silver.held_columns import (
     FoundNames,
+    Lines,
+    held_columns,
     held_warnings,
     left_to_policy,
-    newly_held,
     recorded_held,
     told_columns,
     without_held,
@@ -43,8 +44,8 @@ def files(*structures: str) -> list[dict[str, str]]:
 def held(
     one: Table, *structures: str, seen: Seen = SEEN, existing: tuple[str, ...] = ("id",), **sources: str
 ) -> dict[str, tuple[str, ...]]:
-    found = FoundNames(files(*structures), files(*structures))
-    return dict(newly_held(one, Withheld(sources=sources), seen, found, existing))
+    found = FoundNames(files(*structures))
+    return dict(held_columns(one, Withheld(sources=sources), seen, found, existing))
 
 
 @pytest.mark.parametrize(
@@ -130,8 +131,43 @@ def test_a_name_that_another_column_had_is_followed_from_file_to_file() -> None:
     # The other column is still there when the secret goes.
     assert held(table(MASKED), "id email mail", "id mail", seen=seen, existing=("id", "mail")) == {}
     # A late file has an older structure, and a rebuild begins with one.
-    found = FoundNames(files("id email", "id mail"), files("id mail"))
-    assert newly_held(table(MASKED), Withheld(), Seen(seen.names, True, frozenset({"email"})), found, ("id", "mail")) == {}
+    found = FoundNames(files("id mail"), files("id email"))
+    assert held_columns(table(MASKED), Withheld(), Seen(seen.names, True, frozenset({"email"})), found, ("id", "mail")) == {}
+
+
+@pytest.mark.parametrize(
+    ("structures", "expected"),
+    [
+        # The secret is gone when the other column comes.
+        (["id email", "id mail", "id mail note"], {"mail": ("email",)}),
+        (["id email", "id", "id note"], {}),
+        (["id email", "id email note", "id note"], {}),
+        (["id email", "id mail note"], {"mail": ("email",), "note": ("email",)}),
+        (["id email", "id mail", "id post"], {"mail": ("email",), "post": ("mail",)}),
+        (["id email", "id mail", "id email", "id post"], {"mail": ("email",), "post": ("email",)}),
+    ],
+)
+def test_what_is_held_back_does_not_depend_on_the_batches(structures: list[str], expected: dict[str, tuple[str, ...]]) -> None:
+    one, count = table(MASKED), len(structures)
+    for cuts in range(2 ** (count - 1)):
+        seen, withheld, batch = Seen(whole=True), Withheld(), list[str]()
+        for number, text in enumerate(structures):
+            batch.append(text)
+            if number == count - 1 or cuts >> number & 1:
+                found = held_columns(one, withheld, seen, FoundNames(files(*batch)), ())
+                seen = attrs.evolve(seen.plus(" ".join(batch).split()), gone=follow(seen, files(*batch)).gone)
+                withheld = attrs.evolve(withheld, held=found, sources=dict.fromkeys(found, LEFT_OUT))
+                batch = []
+        assert withheld.held == expected, cuts
+
+
+def test_a_late_file_may_have_any_column_under_a_new_name_also_one_that_is_gone() -> None:
+    gone = Seen(SEEN.names, True, frozenset({"email"}))
+    assert held_columns(table(MASKED), Withheld(), gone, FoundNames(late=files("id post")), ("id",)) == {"post": ("email",)}
+    assert held_columns(table(MASKED), Withheld(), gone, FoundNames(late=files("id email post")), ("id",)) == {}
+    # Another file of the batch shows where it came from.
+    found = FoundNames(files("id email note", "id note"), files("id note"))
+    assert held_columns(table(MASKED), Withheld(), SEEN, found, ("id",)) == {}
 
 
 def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> None:
@@ -151,12 +187,41 @@ def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> 
         assert held(one, "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
 
 
-def test_lines_tell_by_their_rows() -> None:
-    def row(number: int, name: str, secret: str) -> bool:
-        return (name, secret) == ("mail", "email")
+def lines(*texts: str, is_first: bool = False) -> FoundNames:
+    """Files of JSON lines, each as its rows, separated by ``|``."""
+    found = []
+    for text in texts:
+        rows = [set(row.split()) for row in text.split("|")]
+        beside = {name: frozenset(*[set().union(*(row - {name} for row in rows if name in row))]) for name in set().union(*rows)}
+        found.append(Lines(frozenset(beside), beside, is_first=is_first))
+    return FoundNames(lines=found)
 
-    found = newly_held(table(MASKED), Withheld(), SEEN, FoundNames(files("id email mail note"), lacks=row), ("id",))
-    assert found == {"mail": ("email",)}
+
+@pytest.mark.parametrize(
+    ("files_", "expected"),
+    [
+        (["id email mail"], {}),
+        (["id email|id mail"], {"mail": ("email",)}),
+        (["id email|id mail|id email mail"], {}),
+        (["id mail", "id email mail"], {"mail": ("email",)}),
+        (["id email mail", "id mail"], {}),
+        # Nothing shows that a column is gone: the first new one may only have come in rows without an address.
+        (["id note", "id post"], {"note": ("email",), "post": ("email", "note")}),
+    ],
+)
+def test_lines_tell_by_their_rows(files_: list[str], expected: dict[str, tuple[str, ...]]) -> None:
+    assert held_columns(table(MASKED), Withheld(), SEEN, lines(*files_), ("id",)) == expected
+    # It is the same file by file.
+    seen, withheld = SEEN, Withheld()
+    for one in files_:
+        found = held_columns(table(MASKED), withheld, seen, lines(one), ("id",))
+        seen, withheld = seen.plus(one.replace("|", " ").split()), Withheld(held=found, sources=dict.fromkeys(found, LEFT_OUT))
+    assert withheld.held == expected
+
+
+def test_the_first_load_shows_one_moment() -> None:
+    one = lines("id email|id mail", is_first=True)
+    assert held_columns(table(MASKED), Withheld(), Seen(whole=True), one, ()) == {}
 
 
 def test_a_key_cannot_be_held_back() -> None:
