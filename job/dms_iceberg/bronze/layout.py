@@ -21,5 +21,4 @@ def layout_group(text: str) -> SchemaGroup:
     """Return the schema group, without its files, that a record was read with."""
     document = json.loads(text)
     columns = tuple((name, type_) for name, type_ in document["columns"])
-    # Records of earlier versions lack the member.
     return SchemaGroup(document["cdc"], document["segment"], columns, (), None, images_show_null="told" in document)

@@ -148,7 +148,7 @@ def is_json(source_type: str | None, type_: str) -> bool:
 
 
 def _document(json: str, declared: str | None, type_: str) -> str:
-    """SQL of a nested value. A table of an earlier version has field names in lower case; JSON members have the declared spelling."""
+    """SQL of a nested value. The table may spell field names in another case; JSON members have the declared spelling."""
     wanted = stored(canonical(declared or type_))
     if wanted == type_ or wanted.lower() != type_.lower():
         return document_sql(json, type_)

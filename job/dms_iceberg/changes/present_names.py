@@ -84,7 +84,7 @@ def _has_value(names: Iterable[str]) -> str:
 
 
 def _alike(types: Mapping[str, str]) -> dict[str, str]:
-    """Return SQL of columns in one type: JSON is read as text, but records of earlier versions have inferred types."""
+    """Return SQL of columns in one type: files may have the two names in different types."""
     is_one = len(set(types.values()) - {VOID}) <= 1
     return {name: quote(name) if is_one else f"CAST({quote(name)} AS string)" for name in types}
 

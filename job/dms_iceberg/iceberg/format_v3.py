@@ -16,7 +16,7 @@ DISTRIBUTION = "spark.sql.iceberg.distribution-mode"
 # Iceberg's vectorized reader leaks memory outside the heap for each row of such a table that a MERGE, UPDATE, DELETE or compaction
 # reads, eight bytes and more (Iceberg issue 17241): after some gigabytes the process ends. Plain queries do not read the lineage.
 # If two tasks write deletes of one data file, they become two deletion vectors, and the table cannot be read any more. So all deletes of a
-# data file go to one task, whatever the table's own properties say (a table of an earlier version may have been upgraded to format 3), and
+# data file go to one task, whatever the table's own properties say (somebody may have changed them), and
 # are not split again.
 _SETTINGS = {VECTORIZED: "false", SPLIT: "false", DISTRIBUTION: "hash"}
 _LOCK = Lock()

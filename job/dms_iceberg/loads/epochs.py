@@ -222,8 +222,7 @@ def _seen_by(target: TargetTable, branch: str, found: BranchState) -> Seen:
     before = Seen.from_properties(target.properties())
     if found.head is None:
         return before
-    # Batches of an earlier version did not record the columns of the load.
-    return Seen.from_properties(branch_summary(target, branch), otherwise=attrs.evolve(before, whole=False))
+    return Seen.from_properties(branch_summary(target, branch), otherwise=before)
 
 
 def has_bronze(store: ObjectStore) -> bool:

@@ -29,7 +29,6 @@ from dms_iceberg.silver.check_configuration import configuration_text
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
 from dms_iceberg.silver.quarantine import all_rows, rejected_since
-from dms_iceberg.silver.recorded_declarations import mixed_keys
 from dms_iceberg.silver.row_counts import COUNTS, RowCounts
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
@@ -248,8 +247,7 @@ def _same_keys(here: TableContext, key: Collection[str]) -> bool:
     made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
     names = {name.lower() for name in key}
     same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
-    alike = same and made is not None and not made.other_columns(here.table, names, withheld)
-    return alike and not mixed_keys(here)
+    return same and made is not None and not made.other_columns(here.table, names, withheld)
 
 
 def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> int:

@@ -18,7 +18,7 @@ class Step(StrEnum):
     """
 
     SETTINGS = "settings"
-    RESOLVED = "settled_rows"  # The name in reports and logs of earlier versions.
+    RESOLVED = "resolved_rows"
     COMPACT = "compact"
     DELETE_FILES = "delete_files"
     MANIFESTS = "manifests"
@@ -153,7 +153,7 @@ def missing_settings(stats: TableStats) -> dict[str, str]:
     """Return the properties that a table should have and lacks.
 
     Some bound its metadata files; a value that another writer set stays. One is the distribution of rows in a MERGE: it is the job's
-    choice, and tables of earlier versions have another value.
+    choice, whatever a table has.
     """
     missing = {name: value for name, value in METADATA_SETTINGS.items() if name not in stats.properties}
     other = {name: value for name, value in MERGE_DISTRIBUTION.items() if stats.properties.get(name, value) != value}

@@ -122,10 +122,9 @@ class Pending:
             )
         if self.ahead:
             found.append(
-                f"{table}: an earlier version has merged a file that is named {shown_time(self.ahead[:14])}, more than "
-                f"{NAME_AHEAD_HOURS} hours ahead of now. Late files that came since may have been passed over: compare with the "
-                f"source (verify), or make the table again from bronze (run --rebuild {table}). This warning ends when that "
-                "time comes near."
+                f"{table}: a merged file is named {shown_time(self.ahead[:14])}, more than {NAME_AHEAD_HOURS} hours ahead of now: a clock "
+                "was wrong. Late files that came since may have been passed over: compare with the source (verify), or make the table "
+                f"again from bronze (run --rebuild {table}). This warning ends when that time comes near."
             )
         return found
 

@@ -43,7 +43,7 @@ from dms_iceberg.silver.name_changes import (
     structure,
 )
 from dms_iceberg.silver.quarantine_records import record_groups
-from dms_iceberg.silver.recorded_declarations import guarded, refuse_mixed_key, source_names
+from dms_iceberg.silver.recorded_declarations import guarded, source_names
 from dms_iceberg.silver.schema_diff import AddColumn, Types
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.table_memory import Memory
@@ -80,8 +80,6 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     if isinstance(batch, FileBatch) and newly and (count := before_return(groups, newly)):
         # What is held back is left out of the whole batch, and until then the name was another column's.
         return open_batch(here, state, batch.first(count), predicted=predicted)
-    if branch.branch is None:
-        refuse_mixed_key(table, memory)
     lost = lost_backfills(target, branch.branch) if branch.branch is not None and branch.head is not None else ()
     if not groups:
         return OpenedBatch(batch, (), memory, table, lost_backfills=lost, began=began)

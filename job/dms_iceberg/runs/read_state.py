@@ -164,7 +164,7 @@ def _with_records(here: TableContext, state: TableState) -> TableState:
         return state
     told = (one.at for one in context.listing(table, found.progress) if isinstance(one, Truncate))
     pending = attrs.evolve(state.pending, truncates=sorted(at for at in told if at > found.progress.reloaded_at))
-    return attrs.evolve(state, records=records, pending=pending, warnings=tuple(records.warnings(table)))
+    return attrs.evolve(state, records=records, pending=pending)
 
 
 def count_rows(here: TableContext, action: CountRows) -> Effect:

@@ -20,10 +20,9 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
 from dms_iceberg.silver.evolve import plan_evolution
 from dms_iceberg.silver.held_columns import without_held
-from dms_iceberg.silver.recorded_declarations import guarded, refuse_mixed_key, source_names
+from dms_iceberg.silver.recorded_declarations import guarded, source_names
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.switch_mode import silver_types
-from dms_iceberg.silver.table import BEFORE_PROPERTY
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.unknown_columns import KnownTable, Lacking, by_hand, check_named
@@ -89,7 +88,6 @@ def check(here: TableContext, existing: Types, progress: Progress, *, with_salts
     context, table = here.context, here.table
     file, groups = _newest(context, table, progress, existing)
     memory = guarded(here, groups, with_salts=with_salts)
-    refuse_mixed_key(table, memory)
     names = source_names(groups)
     if file is None or not groups:
         typed = tuple(column for column in table.columns if column.type is not None)
@@ -127,10 +125,6 @@ def check_changed(here: TableContext, progress: Progress) -> None:
     if head is None or is_checked(here):
         return
     transaction = target.transaction(head.id)
-    found = check(here, silver_types(target, table) or {}, progress)
-    was_switched = any(name.startswith(BEFORE_PROPERTY) for name in target.properties())
-    if found.memory.is_earlier and found.shape is not None and not was_switched:
-        merged_as = without_held(table, found.memory.held)
-        transaction.set_properties(found.memory.properties_after(merged_as, target, found.shape, found.names, found.named.found))
+    check(here, silver_types(target, table) or {}, progress)
     transaction.set_properties(checked_property(here))
     target.commit(transaction)

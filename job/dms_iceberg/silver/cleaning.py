@@ -24,8 +24,6 @@ UNFILLED = "unfilled"
 """Stands in `Cleaning.columns` for the digest of a column that older rows lack, though their files have the values."""
 
 _DIGEST_BYTES = 8
-_MASK_VERSION = 2
-"""Version of masks of columns without a declared type. In version 1 the type of the file determined the masked text."""
 
 
 @attrs.frozen
@@ -61,7 +59,7 @@ class Cleaning:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "Cleaning | None":
-        """Return the cleaning that a table records, None for a table of an earlier version."""
+        """Return the cleaning that a table records, None before its first batch."""
         text = properties.get(CLEANING_PROPERTY)
         return cls(**json.loads(text)) if text is not None else None
 
@@ -124,20 +122,20 @@ class Cleaning:
             not in _equivalent_digests(declared.get(name.lower(), Column(name=name)), masks.get(name.lower()))
         ]
 
-    def as_now(self, table: Table, masks: Mapping[str, MadeMask], mixed: Collection[str] = ()) -> "Cleaning":
+    def as_now(self, table: Table, masks: Mapping[str, MadeMask], changed: Collection[str] = ()) -> "Cleaning":
         """Return this cleaning with present digests for columns whose values stay the same, though their declaration has changed.
 
         Args:
             table: the table's configuration. No column has another salt than before, though the salt may be in another place.
             masks: what the table remembers of its masks.
-            mixed: columns, in lower case, that an earlier version masked in several ways.
+            changed: columns, in lower case, that are masked in another way nevertheless.
         """
         now, recorded = Cleaning.of(table), dict(self.columns)
         for column in table.columns:
             name, mask = column.name.lower(), masks.get(column.name.lower())
             moved = [attrs.evolve(column, mask_salt=mask.salt)] if mask is not None and column.mask is Mask.SHA256 else []
             if (
-                name not in mixed
+                name not in changed
                 and name in now.columns
                 and any(recorded.get(name) in _equivalent_digests(one, mask) for one in (column, *moved))
             ):
@@ -146,16 +144,13 @@ class Cleaning:
 
 
 def made_by(table: Table) -> dict[str, str]:
-    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning, key and mode.
-
-    A mirror's digest does not name the mode. So it is that of an earlier version, which did not know modes here: a load that such a version
-    began is as good as this one's, because a table whose mode is `mirror` now has never had another one (`switch_mode.silver_types`).
-    """
+    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning, key and mode."""
     made = {
         "cleaning": attrs.evolve(Cleaning.of(table), renames={}).to_document(),
         "key": sorted(name.lower() for name in silver_key(table)),
+        "mode": table.mode.value,
     }
-    return {MADE_BY_KEY: _digest(made if table.mode is Mode.MIRROR else made | {"mode": table.mode.value})}
+    return {MADE_BY_KEY: _digest(made)}
 
 
 def declared_renames(table: Table) -> dict[str, str]:
@@ -164,13 +159,11 @@ def declared_renames(table: Table) -> dict[str, str]:
     return {name: old for name, old in found.items() if name != old}
 
 
-def _column_text(column: Column, version: int = _MASK_VERSION) -> dict[str, Any]:
+def _column_text(column: Column) -> dict[str, Any]:
     """Return the declarations that change a value. The source column does not count: after a rename there, old rows stay valid."""
     text: dict[str, Any] = {"expr": column.expr and column.expr.strip(), "format": column.format, "trim": column.trim, "mask": column.mask}
     if column.mask:
         text |= {"mask_salt": column.mask_salt, "type": column.type}
-        if column.type is None and column.mask is not Mask.REDACT and version > 1:
-            text["mask_version"] = version
     return {key: value for key, value in text.items() if value}
 
 
@@ -179,8 +172,7 @@ def _equivalent_digests(column: Column, recorded: MadeMask | None) -> set[str | 
 
     Args:
         column: the declaration.
-        recorded: what the table remembers of the column's mask. Without it, masks of an earlier version count as equal: whether they are is
-            checked when the table first records what it must remember.
+        recorded: what the table remembers of the column's mask.
     """
     types = {column.type}
     if recorded is not None and recorded.text:
@@ -188,15 +180,8 @@ def _equivalent_digests(column: Column, recorded: MadeMask | None) -> set[str | 
             types.add(recorded.text)
         elif is_plain(column.type, recorded.text) and is_plain(recorded.text, column.type):
             types |= {None, recorded.text}
-    versions = (1, _MASK_VERSION) if recorded is None else (_MASK_VERSION,)
-    texts = [_column_text(attrs.evolve(column, type=type_), version) for type_ in types for version in versions]
+    texts = [_column_text(attrs.evolve(column, type=type_)) for type_ in types]
     return {_digest(text) if text else None for text in texts}
-
-
-def earlier_digest(column: Column) -> str | None:
-    """Return the digest that earlier versions gave a declaration, None for a copy."""
-    text = _column_text(column, version=1)
-    return _digest(text) if text else None
 
 
 def _digest(text: Mapping[str, Any]) -> str:

@@ -128,8 +128,8 @@ def unknown_warnings(table: Table, groups: Sequence[ReadGroup], known: FirstSeen
         if known.get(column.name.lower(), "") is None and any(source not in _columns(group) for group in groups):
             warnings.append(
                 f"{item(below(table_path(table), 'columns'), index)}.backfill: the files lack the column {column.source_name!r}, and "
-                f"{table.target} does not know since when the source has it, as an earlier version made the table or the backfill was "
-                "declared later. It is NULL in their rows, which is wrong if the source has not added it yet. To let the table know, run "
+                f"{table.target} does not know since when the source has it, as the backfill was declared "
+                "later. It is NULL in their rows, which is wrong if the source has not added it yet. To let the table know, run "
                 f"with --rebuild {table.source}; if the source has dropped the column, remove the backfill."
             )
     return warnings

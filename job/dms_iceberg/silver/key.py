@@ -23,7 +23,7 @@ def key_property(table: Table, columns: Iterable[str]) -> dict[str, str]:
 
 
 def refuse_other_key(table: Table, properties: Mapping[str, str]) -> None:
-    """Refuse to merge by another key than the table's. Order and case do not count; tables of earlier versions do not record their key.
+    """Refuse to merge by another key than the table's. Order and case do not count; a table records its key from its first batch on.
 
     Raises:
         SchemaChangeError: the keys differ.

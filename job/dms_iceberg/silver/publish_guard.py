@@ -10,7 +10,7 @@ from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.publish import FILTER_WORD, column_word, published_columns, publishes_filter
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.silver.withheld import LEFT_OUT, UNKNOWN, Withheld, other_salts, weaker_columns, written_columns
+from dms_iceberg.silver.withheld import LEFT_OUT, Withheld, other_salts, weaker_columns, written_columns
 
 _ALIKE = 0.6
 
@@ -57,9 +57,6 @@ def _weaker(table: Table, column: SilverColumn, before: str, names: Sequence[str
     guess = _guess(table, column.source or column.name, names) if not _is_declared(table, column) else ""
     if before == LEFT_OUT:
         return f"{place}: the source column {column.source!r} was left out and would now be published.{guess}"
-    if before == UNKNOWN:
-        risk = "masked and would now receive clear text" if column.declared.mask is None else "masked with another salt, or a stronger mask"
-        return f"{place} was made by an earlier version with a declaration that is gone; it may have been {risk}.{guess}"
     if column.declared.mask is None:
         return f"{place} was masked and would now receive clear text.{guess} The mask was {before!r}."
     return f"{place} was masked with {before!r} and would now be masked with {column.declared.mask.value!r}, which shows more."

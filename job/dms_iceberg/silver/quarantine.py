@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql.functions import broadcast, col, expr, row_number
+from pyspark.sql.functions import broadcast, col, row_number
 from pyspark.sql.functions import max as max_
 
 from dms_iceberg.bronze.keys import parse_key, table_prefix, time_of
@@ -21,7 +21,7 @@ from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.quarantine_tables import COLUMNS, LATER_COLUMNS, prepare_replays, quarantine_name, quarantine_part, replays_name
+from dms_iceberg.silver.quarantine_tables import COLUMNS, prepare_replays, quarantine_name, quarantine_part, replays_name
 from dms_iceberg.silver.rejected_key import rejected_key_sql
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, FILE, KEY_TEXT, LAYOUT, OLD_KEY, OP, POSITION, PROBLEM, RECORD, ROW_NUMBER
@@ -162,9 +162,7 @@ def open_rows_of(rejected: TargetTable | None, replays: TargetTable | None, tabl
     if rows is None:
         return None
     spark = rows.sparkSession
-    for column in LATER_COLUMNS:
-        rows = rows if column in rows.columns else rows.withColumn(column, expr(f"CAST(NULL AS {COLUMNS[column]})"))
-    rows = rows.where(f"coalesce(load, 0) = {progress.load}")
+    rows = rows.where(f"load = {progress.load}")
     files = [(row.file, row.etag) for row in rows.select("file", "etag").distinct().collect()]
     unmerged = [(file, etag) for file, etag in files if not is_merged(file, etag, table, progress)]
     if unmerged:

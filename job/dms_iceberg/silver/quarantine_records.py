@@ -40,23 +40,12 @@ class OpenRecords:
         layouts: the layouts that they were read with (`bronze.layout`).
         batch: the size of these rows.
         untried: the open rows that the replay does not try; None where there are none.
-        lost: how many rows have no layout, because an earlier version has quarantined them, and cannot be replayed.
     """
 
     rows: DataFrame
     layouts: tuple[str, ...]
     batch: RecordBatch
     untried: DataFrame | None = None
-    lost: int = 0
-
-    def warnings(self, table: Table) -> list[str]:
-        """Return a warning about rows that cannot be replayed, if there are any."""
-        if not self.lost:
-            return []
-        return [
-            f"{table.source}: {self.lost:,} rows were quarantined by an earlier version, whose records do not tell the types of their "
-            "columns. They cannot be replayed; the next change of their key, or verify --repair, mends silver."
-        ]
 
 
 def open_records(context: RunContext, table: Table, progress: Progress, reasons: Sequence[str]) -> OpenRecords | None:
@@ -65,13 +54,9 @@ def open_records(context: RunContext, table: Table, progress: Progress, reasons:
     if rows is None:
         return None
     chosen = reason_is(reasons)
-    sums = (expr("count(1) AS n"), expr("sum(octet_length(record)) AS bytes"))
-    counted = rows.where(chosen).groupBy("layout").agg(*sums).collect()
-    lost = sum(row.n for row in counted if row.layout is None)
-    known = [row for row in counted if row.layout is not None]
-    untried = rows.where(f"layout IS NULL OR NOT coalesce({chosen}, false)") if reasons or lost else None
-    batch = RecordBatch(sum(row.bytes for row in known))
-    return OpenRecords(rows.where(chosen), tuple(row.layout for row in known), batch, untried, lost)
+    counted = rows.where(chosen).groupBy("layout").agg(expr("sum(octet_length(record)) AS bytes")).collect()
+    untried = rows.where(f"NOT coalesce({chosen}, false)") if reasons else None
+    return OpenRecords(rows.where(chosen), tuple(row.layout for row in counted), RecordBatch(sum(row.bytes for row in counted)), untried)
 
 
 def record_groups(context: RunContext, table: Table, rows: DataFrame, layouts: Iterable[str], existing: Collection[str]) -> list[ReadGroup]:

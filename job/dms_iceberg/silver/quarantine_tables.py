@@ -32,8 +32,6 @@ COLUMNS = {
     "load": "bigint",
     "layout": "string",
 }
-LATER_COLUMNS = ("load", "layout")
-"""Columns that quarantine tables of earlier versions lack."""
 REPLAY_COLUMNS = {"id": "string", "replay": "string", "parent": "string", "run_id": "string"}
 _MERGED = {"write.merge.mode": "merge-on-read", "write.merge.isolation-level": "serializable"}
 """Table properties of the quarantine table, into which runs merge at once; the table of replays is only appended to."""
@@ -108,7 +106,7 @@ def _move_sql(table: TargetTable, new: str, settings: Mapping[str, str]) -> str:
 
 
 def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> None:
-    """Create the quarantine table unless it exists; one of an earlier version gets the columns that it lacks.
+    """Create the quarantine table unless it exists.
 
     Raises:
         TargetError: the table is another's.
@@ -117,9 +115,6 @@ def prepare_quarantine(spark: SparkSession, config: Config, table: Table) -> Non
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
     spark.sql(create_quarantine_sql(name, owner))
     _adopt(spark, config, table, quarantine_name(config, table))
-    present = set(spark.table(name).columns)
-    if missing := [f"{column} {COLUMNS[column]}" for column in LATER_COLUMNS if column not in present]:
-        spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(missing)})")
 
 
 def _adopt(spark: SparkSession, config: Config, table: Table, name: str) -> None:

@@ -15,13 +15,11 @@ class Seen:
 
     Attributes:
         names: the columns.
-        whole: all files since the first are covered; otherwise the table is of an earlier version, and files may have had other columns.
         gone: those of ``names`` that the newest file lacks; not of JSON lines, which may omit what is NULL.
         found: columns that only files have which are not merged yet.
     """
 
     names: frozenset[str] = frozenset()
-    whole: bool = False
     gone: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
 
@@ -37,11 +35,11 @@ class Seen:
         if text is None:
             return otherwise if otherwise is not None else cls()
         document = json.loads(text)
-        return cls(frozenset(document["names"]), document["whole"], *(frozenset(document.get(name, ())) for name in ("gone", "found")))
+        return cls(frozenset(document["names"]), *(frozenset(document.get(name, ())) for name in ("gone", "found")))
 
     def to_properties(self) -> dict[str, str]:
         """Return the table property."""
-        document = {"names": sorted(self.names), "whole": self.whole}
+        document = {"names": sorted(self.names)}
         document |= {name: sorted(some) for name, some in (("gone", self.gone), ("found", self.found)) if some}
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 

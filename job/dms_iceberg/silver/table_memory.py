@@ -27,8 +27,6 @@ class Memory:
         withheld: what it withholds from readers.
         seen: the columns that its files have had.
         texts: by silver column in lower case, the type that defines the texts of masked columns and of keys that are text.
-        mixed: silver columns in lower case that an earlier version filled with the texts of several types, with two of these types.
-        is_earlier: an earlier version created the table, so all of this was found out instead of remembered.
         salts: by their references (``mask_salt``).
         held: the source columns that are held back (`held_columns`), those of the batch included.
         kept_out: further ones, that the schema policy keeps out (`held_columns.left_to_policy`).
@@ -36,10 +34,8 @@ class Memory:
     """
 
     withheld: Withheld = attrs.field(factory=Withheld)
-    seen: Seen = attrs.field(factory=lambda: Seen(whole=True))
+    seen: Seen = attrs.field(factory=Seen)
     texts: Mapping[str, str] = attrs.field(factory=dict)
-    mixed: Mapping[str, tuple[str, str]] = attrs.field(factory=dict)
-    is_earlier: bool = False
     salts: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     held: Held = attrs.field(factory=dict)
     kept_out: Held = attrs.field(factory=dict)
@@ -87,7 +83,7 @@ class Memory:
         if cleaning is not None:
             written = written_columns(silver_columns(table, names), names)
             changed = {column.name.lower() for column in other_salts(self.withheld, written, self.checks)}
-            cleaning = cleaning.as_now(table, {} if self.is_earlier else self.withheld.masks, {*self.mixed, *changed})
+            cleaning = cleaning.as_now(table, self.withheld.masks, changed)
             cleaning = as_declared(cleaning, table, self.withheld, target.column_types())
         returned = self.returned | {*json.loads(properties.get(RETURNED_PROPERTY, "[]"))}
         return {

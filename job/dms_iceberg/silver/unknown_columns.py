@@ -25,7 +25,6 @@ from dms_iceberg.config.publish import published_columns
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError, ConfigError
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.evolve import is_kept
 from dms_iceberg.silver.schema_diff import Types
 from dms_iceberg.silver.seen_columns import Seen
 
@@ -63,18 +62,15 @@ class KnownTable:
         if self.is_new:
             return set()
         there = {name.lower() for name in self.columns}
-        # A table that has the column but does not remember its backfill had it before the declaration, or is of an earlier version.
-        otherwise = "unknown" if self.seen.whole else ""
         backfilled = {column.name.lower() for column in table.columns if column.backfill is not None}
-        return {name for name in backfilled & there if self.progress.first_seen.get(name, otherwise)}
+        # A table that has the column but does not remember its backfill had it before the declaration.
+        return {name for name in backfilled & there if self.progress.first_seen.get(name) != ""}
 
     def accepted(self, table: Table, names: Sequence[str]) -> set[str]:
         """Return, in lower case, columns that are not typing errors, though files with the columns ``names`` lack them."""
         if self.is_new:
             return set()
         known = set(self.seen.every)
-        if not self.seen.whole:
-            known |= {name.lower() for name in self.columns if is_kept(table, names, name)}
         known |= {name.lower() for name in self.columns if name.lower() in {word.lower() for word in published_columns(table)}}
         return known | _by_new_names(table, known)
 
@@ -83,7 +79,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     """Return a warning for each column that these files lack, though others had it.
 
     Costs nothing unless the files lack a column that the table does not remember. Then its other files are inspected, newest first: only
-    unmerged ones if the table remembers the columns of all merged files; all of them if it is being created, or is of an earlier version.
+    unmerged ones, as the table remembers the columns of merged files; all of them if it is being created.
 
     Args:
         context: the context of the run.
@@ -106,7 +102,7 @@ def check_named(context: RunContext, table: Table, groups: Sequence[ReadGroup], 
     kept += _awaited_and_alike(table, names, seen)
     if not lacking:
         return Lacking(tuple(kept))
-    if json and (is_new or seen.whole):
+    if json:
         every_name = {*seen.every, *(name.lower() for name in names)}
         _refuse_alike(table, _unseen(table, lacking, every_name), every_name)
     if json and not is_new:
@@ -181,7 +177,7 @@ def _never_seen(table: Table, lacking: Sequence[Named], seen: Seen) -> list[str]
     """Return a warning for each column that no JSON line had so far; all its values may have been NULL."""
     return [
         f"{named.path}: no line so far has had the column {named.column!r}. {nearest(named.column, sorted(seen.every))}"
-        for named in (_unseen(table, lacking, set(seen.every)) if seen.whole else ())
+        for named in _unseen(table, lacking, set(seen.every))
     ]
 
 
@@ -199,8 +195,6 @@ def by_hand(table: Table, shape: Shape, names: Sequence[str], seen: Seen) -> lis
         names: source columns of the batch's files.
         seen: source columns of merged files.
     """
-    if not seen.whole:
-        return []
     known = {*seen.every, *(name.lower() for name in names), *(column.name.lower() for column in table.columns)}
     known |= _by_new_names(table, known)
     ordinary = (column for column in shape.columns if column.source is not None and not column.retired and not column.family)
@@ -247,16 +241,12 @@ def _search(
     context: RunContext, table: Table, suspects: Sequence[Named], files: Sequence[BronzeFile], known: KnownTable
 ) -> tuple[list[Named], set[str]]:
     """Inspect other files for columns; return those that no file ever had, and the names of those that were found."""
-    progress, own, whole = known.progress, {file.key for file in files}, known.seen.whole and not known.is_new
+    progress, own = known.progress, {file.key for file in files}
     prefix = table_prefix(table.schema_name, table.table_name)
-    listing = list(list_files(context.store, prefix, progress.since if whole else "", context.config.bronze.format))
-    others = [file for file in listing if file.key not in own and not (whole and progress.holds(file))]
+    listing = list(list_files(context.store, prefix, "" if known.is_new else progress.since, context.config.bronze.format))
+    others = [file for file in listing if file.key not in own and (known.is_new or not progress.holds(file))]
     nowhere = _nowhere(context, table, suspects, sorted(others, reverse=True))
     found = {named.column.lower() for named in suspects} - {named.column.lower() for named in nowhere}
-    if nowhere and not (known.is_new or whole) and progress.lost(listing) is not None:
-        # An expired file may have had the column, so it is no error. Except for the filter, which would empty the table.
-        loads = [file for file in listing if not file.is_cdc]
-        nowhere = [named for named in nowhere if named.is_filter and loads]
     return nowhere, found
 
 

@@ -18,10 +18,8 @@ WITHHELD_PROPERTY = "dms-iceberg.withheld"
 """Table property with a `Withheld` as JSON. Snapshots of content that is being built have it in their summary."""
 
 LEFT_OUT = "left out"
-UNKNOWN = "unknown"
-"""A declaration that cannot be found out for a table of an earlier version: it may have been a mask."""
 _CLEAR = ""
-_STRENGTH = {_CLEAR: 0, Mask.PARTIAL.value: 1, Mask.SHA256.value: 2, UNKNOWN: 3, Mask.REDACT.value: 3, LEFT_OUT: 4}
+_STRENGTH = {_CLEAR: 0, Mask.PARTIAL.value: 1, Mask.SHA256.value: 2, Mask.REDACT.value: 3, LEFT_OUT: 4}
 
 
 @attrs.frozen
@@ -29,7 +27,7 @@ class MadeMask:
     """The mask that a silver column's values were computed with.
 
     Attributes:
-        mask: `Mask`, or `UNKNOWN`.
+        mask: `Mask`.
         salt: reference of its salt (``mask_salt``).
         check: digest of the salt's content (`salts.check_of`); "" where it is unknown.
         text: the type that defines the masked texts (`sql.mask_text`); "" before a file had one.
@@ -71,7 +69,7 @@ class Withheld:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "Withheld | None":
-        """Return what a table records, None for one of an earlier version, or without a merged batch."""
+        """Return what a table records, None before its first batch."""
         text = properties.get(WITHHELD_PROPERTY)
         return cls.from_text(text) if text is not None else None
 
@@ -152,9 +150,6 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
     for column in columns:
         made = withheld.masks.get(column.name.lower())
         of_source = withheld.form_of(table, column.source) or masked.get(column.source.lower(), _CLEAR) if column.source else _CLEAR
-        if made is not None and made.mask == UNKNOWN and column.name.lower() in declared and _is_computed(column):
-            # Then the unknown declaration was probably another expression or format, and not a mask.
-            made = None
         is_told = column.name.lower() in declared or (
             table.new_columns is NewColumns.ADD and (column.source or "").lower() in withheld.held
         )
@@ -164,10 +159,6 @@ def weaker_columns(withheld: Withheld, table: Table, columns: Sequence[SilverCol
         forms = [form for form in (made.mask if made else _CLEAR, of_source) if _STRENGTH[_form(column.declared)] < _STRENGTH[form]]
         found += [(column, form) for form in forms[:1]]
     return found
-
-
-def _is_computed(column: SilverColumn) -> bool:
-    return bool(column.declared.expr or column.declared.trim or column.declared.format)
 
 
 def other_salts(withheld: Withheld, columns: Iterable[SilverColumn], checks: Mapping[str, str]) -> list[SilverColumn]:

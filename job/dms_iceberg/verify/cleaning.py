@@ -134,9 +134,8 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...], without
         raise TargetError(f"{table.target}: does not exist, so there is nothing to compare {table.source} with. Run the job first.")
     _refuse_twins(table, columns)
     seen = Seen.from_properties(here.target.properties())
-    written = seen.names if seen.whole else seen.names | {name.lower() for name in existing}
     # Whether files have a column that the source computes depends on the way in which DMS reads the changes.
-    all_columns = tuple(column for column in columns if not column.generated or column.name.lower() in written)
+    all_columns = tuple(column for column in columns if not column.generated or column.name.lower() in seen.names)
     unknown = {column.name.lower(): column.unknown for column in all_columns if column.unknown is not None}
     columns = tuple(column for column in all_columns if column.unknown is None)
     names = {column.name.lower() for column in columns}
@@ -177,7 +176,7 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...], without
         _lookup(shape, read),
         tuple(f"{name} ({why})" for name, why in reasons.items() if why is not None),
         tuple(one_sided),
-        seen.names if seen.whole else seen.names | {column.name.lower() for column in read},
+        seen.names,
     )
 
 

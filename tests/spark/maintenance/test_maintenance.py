@@ -142,7 +142,7 @@ def test_one_table_in_trouble_leaves_the_others_alone(lake: Lake) -> None:
 
 @pytest.mark.release
 @pytest.mark.usefixtures("hours_later")
-def test_quarantine_is_kept_in_order_and_settled_rows_go_for_good(lake: Lake) -> None:
+def test_quarantine_is_kept_in_order_and_resolved_rows_go_for_good(lake: Lake) -> None:
     tables = {"public.t": {"columns": [{"name": "id", "type": "bigint"}, {"name": "v", "type": "int"}]}}
     config = lake.config(tables, batch={"max_files": 1}, maintenance=EAGER)
     lake.load("public.t", ID_V, [(n, str(n)) for n in range(5)])
@@ -174,7 +174,7 @@ def test_quarantine_is_kept_in_order_and_settled_rows_go_for_good(lake: Lake) ->
     assert len(lake.quarantine("t")) == 6, "they were rejected within the last hour, as clocks may tell it"
     name = f"lake.quarantine_{lake.namespace}.{lake.namespace}__t"
     lake.spark.sql(f"UPDATE {name} SET quarantined_at = quarantined_at - INTERVAL 2 HOURS")
-    assert (f"{lake.namespace}__t", "settled_rows") in taken(kept_in_order(lake.spark, mended))
+    assert (f"{lake.namespace}__t", "resolved_rows") in taken(kept_in_order(lake.spark, mended))
     assert lake.quarantine("t") == []
     assert lake.open_quarantine(mended, "t") == []
     assert lake.rows("t", "id, v") == expected

@@ -67,7 +67,7 @@ def test_file_named_ahead_in_an_old_date_folder_is_found_until_it_is_merged(lake
         write(lake, at(minutes=closed), (closed, "next"))
 
 
-def test_what_an_earlier_version_took_from_ahead_is_told(lake: Lake) -> None:
+def test_a_merged_file_from_far_ahead_is_told(lake: Lake) -> None:
     """It looked back from that name, so late files were passed over; from now on they are not."""
     config = lake.config({"public.t": {}})
     write(lake, at(minutes=-10), (1, "in order"))
@@ -82,7 +82,7 @@ def test_what_an_earlier_version_took_from_ahead_is_told(lake: Lake) -> None:
     assert report.applied == 1
     assert lake.rows("t", "id, v") == [(1, "in order"), (2, "next"), (3, "after"), (4, "late")]
     for warnings in (plan.warnings, report.warnings):
-        assert ["an earlier version" in text and "--rebuild public.t" in text for text in warnings] == [True]
+        assert ["a merged file is named" in text and "--rebuild public.t" in text for text in warnings] == [True]
 
 
 def test_clock_that_went_back_is_noticed_behind_a_file_named_ahead(lake: Lake) -> None:

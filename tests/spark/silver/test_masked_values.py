@@ -21,7 +21,6 @@ from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
-from support.earlier_tables import as_made_before
 from support.lake import Lake, sequence
 from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
 
@@ -197,99 +196,6 @@ def test_a_key_that_becomes_text_for_its_files_types_has_one_text(lake: Lake) ->
     lake.changes("public.t", cdc_name(3), columns(CENTS), [("U", T3, 61, Decimal("1.00"), 100, None)], key=("code",))
     lake.run_one(config)
     assert rows(lake) == [(100, "1")]
-
-
-@pytest.mark.parametrize(("entry", "shown"), AS_TEXT)
-def test_a_text_key_of_an_earlier_version_keeps_its_texts(lake: Lake, entry: dict[str, Any], shown: Any) -> None:
-    """That version recorded no type of its files, so the files that it has merged show it."""
-    config = lake.config({"public.t": {"key": ["code"], "columns": [entry]}})
-    load(lake, CENTS, "1.50", "2.50")
-    lake.run_one(config)
-    _without_text_types(lake)
-    change(lake, 1, pa.decimal128(12, 3), ("U", "1.500", 10))
-    lake.run_one(config)
-    assert rows(lake) == [(2, shown("2.50")), (10, shown("1.50"))]
-    # What it would have made of files of two types: a second row for a key.
-    _without_text_types(lake)
-    lake.spark.sql(f"UPDATE lake.{lake.namespace}.t SET code = '{shown('2.500')}' WHERE n = 2")
-    change(lake, 2, CENTS, ("U", "1.50", 11))
-    error = lake.run_one(config, fails=True).error or ""
-    for part in ("key column 'code'", "decimal(10,2) in the first files and decimal(12,3) in later ones", "--rebuild public.t"):
-        assert part in error
-    assert run(lake.spark, config, request=ANEW).errors == {}
-    assert rows(lake) == [(2, shown("2.50")), (11, shown("1.50"))]
-
-
-def _without_text_types(lake: Lake) -> None:
-    recorded = json.loads(lake.target("t").properties()[WITHHELD_PROPERTY])
-    recorded.pop("texts", None)
-    for made in recorded["masks"].values():
-        made["text"] = "string"
-    text = json.dumps(recorded)
-    lake.spark.sql(f"ALTER TABLE lake.{lake.namespace}.t SET TBLPROPERTIES ('{WITHHELD_PROPERTY}' = '{text}')")
-
-
-@pytest.mark.long
-class TestEarlierVersion:
-    def test_hashes_of_one_type_were_right_and_stay(self, lake: Lake) -> None:
-        config = lake.config({"public.t": KEYED})
-        load(lake, CENTS, "1.00", "2.00")
-        change(lake, 1, CENTS, ("I", "3.00", 3))
-        lake.run_one(config)
-        as_made_before(lake, config, "t")
-        # The first change of another type comes to this version.
-        change(lake, 2, WHOLE, ("U", "1", 10), ("D", "2", None))
-        assert lake.run_one(config).warnings == []
-        assert rows(lake) == [(3, sha256("3.00")), (10, sha256("1.00"))]
-        assert lake.run_one(config).warnings == []
-
-    def test_a_key_that_was_hashed_in_several_ways_is_refused_until_the_rebuild(self, lake: Lake) -> None:
-        config = lake.config({"public.t": KEYED})
-        load(lake, WHOLE, "1", "2")
-        change(lake, 1, CENTS, ("I", "3.00", 3))
-        lake.run_one(config)
-        as_made_before(lake, config, "t")
-        # What that version has made of it.
-        name = f"lake.{lake.namespace}.t"
-        lake.spark.sql(f"UPDATE {name} SET code = '{sha256('3.00')}' WHERE n = 3")
-        state = lake.target("t").metadata_location()
-        (plan,) = preview(lake.spark, config)
-        error = lake.run_one(config, fails=True).error or ""
-        for part in ("key column 'code'", "decimal(10,0) in the first files and decimal(10,2) in later ones", "--rebuild public.t"):
-            assert part in error
-        assert plan.error == error
-        change(lake, 2, CENTS, ("U", "3.00", 30))
-        assert lake.run_one(config, fails=True).error == error
-        assert lake.target("t").metadata_location() == state
-        assert run(lake.spark, config, request=ANEW).errors == {}
-        assert rows(lake) == [(1, sha256("1")), (2, sha256("2")), (30, sha256("3"))]
-        assert lake.run_one(config).warnings == []
-
-    def test_another_column_is_warned_of_until_the_rebuild(self, lake: Lake) -> None:
-        config = lake.config({"public.t": {"key": ["n"], "columns": [HASHED]}})
-        lake.load("public.t", columns(WHOLE), [(Decimal("1"), 1)])
-        for minute in (1, 2):
-            rows_ = [("I", f"202603011001{minute:02d}", 61, Decimal("1.00"), 1 + minute, None)]
-            lake.changes("public.t", cdc_name(minute), columns(CENTS), rows_, key=("n",))
-            assert lake.run_one(config).warnings == []
-            if minute == 1:
-                as_made_before(lake, config, "t")
-        for _ in range(2):
-            (warning,) = lake.run_one(config).warnings
-            assert "was made with another configuration of column code" in warning and "--rebuild public.t" in warning
-        assert rows(lake) == [(1, sha256("1")), (2, sha256("1")), (3, sha256("1"))]
-        assert run(lake.spark, config, request=ANEW).errors == {}
-        assert lake.run_one(config).warnings == []
-
-    def test_masked_text_is_no_matter(self, lake: Lake) -> None:
-        config = lake.config({"public.t": {"columns": [{**HASHED, "name": "v"}]}})
-        fields = [("id", pa.int64()), ("v", pa.string())]
-        lake.load("public.t", fields, [(1, "1.00")])
-        lake.run_one(config)
-        as_made_before(lake, config, "t")
-        lake.changes("public.t", cdc_name(1), fields, [("I", T1, 61, 2, "1.0")])
-        assert lake.run_one(config).warnings == []
-        assert lake.rows("t", "id, v") == [(1, sha256("1.00")), (2, sha256("1.0"))]
 
 
 MASKED_KEY = {"key": ["code"], "columns": [{"name": "code", "mask": "sha256", "mask_salt": "env:TABLE_SALT"}]}

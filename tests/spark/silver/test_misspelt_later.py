@@ -14,7 +14,6 @@ from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
-from support.earlier_tables import as_made_before
 from support.lake import Lake
 from support.text_files import cdc_name
 
@@ -33,7 +32,6 @@ MISSPELT = {
     "computed": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
     "ruled": paid("amt", rules=[{"name": "positive", "expr": "amtt >= 0"}]),
     "filtered": paid("amt", filter="amtt >= 0"),
-    "earlier": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
     "told": paid("amt", publish=["nothing"]),
     "filled_later": {"columns": [{"name": "amount", "from": "amtt", "type": "int", "backfill": 0}]},
     **{mode: paid("amtt", mode=mode) for mode in ("soft_delete", "history", "append")},
@@ -41,10 +39,8 @@ MISSPELT = {
 BEFORE = {mode: {**PAID, "mode": mode} for mode in ("soft_delete", "history", "append")}
 HAD = {
     "dropped": {"columns": [*PAID["columns"], {"name": "remark", "from": "note"}]},
-    "dropped_earlier": {"columns": [*PAID["columns"], {"name": "remark", "from": "note"}]},
     "comes": {"columns": [*PAID["columns"], {"name": "remark", "from": "later"}]},
     "renamed": {"columns": [{"name": "amount", "from": "sum", "renamed_from": "amt"}]},
-    "cut": {"columns": [*PAID["columns"], {"name": "twice", "expr": "2 * amtt", "type": "int"}]},
     "filled": {"columns": [*PAID["columns"], {"name": "later", "type": "int", "backfill": 7}]},
 }
 TABLES = {**MISSPELT, **HAD}
@@ -66,9 +62,6 @@ def changed(spark: SparkSession, warehouse: Path, tmp_path_factory: pytest.TempP
         lake.load(f"public.{name}", [ID, AMOUNT, NOTE], [(1, 10, "x"), (2, 20, "y")])
         lake.changes(f"public.{name}", cdc_name(1), [ID, AMOUNT], [("I", T1, 61, 3, 30)])
     assert lake.run(before).errors == {}
-    for name in ("earlier", "dropped_earlier", "cut"):
-        as_made_before(lake, before, name)
-    (lake.bronze / "public" / "cut" / cdc_name(1)).unlink()
     states = {name: lake.target(name).metadata_location() for name in TABLES}
     for name in TABLES:
         lake.changes(f"public.{name}", cdc_name(2), [ID, AMOUNT], [("U", T2, 61, 1, 11)])
@@ -97,7 +90,7 @@ def test_a_column_that_the_source_had_or_gets_is_another_thing(changed: Changed,
     plan, report = changed.plans[f"public.{name}"], changed.report.tables[f"public.{name}"]
     assert report.error is None
     assert plan.warnings == report.warnings
-    lacking = {"dropped": "note", "dropped_earlier": "note", "comes": "later", "cut": "amtt"}
+    lacking = {"dropped": "note", "comes": "later"}
     told = [f"the new files lack the column {lacking[name]!r}"] if name in lacking else []
     assert ["the new files lack the column" in text for text in report.warnings if "lack" in text] == [True] * len(told)
     assert all(any(words in text for text in report.warnings) for words in told)
@@ -106,21 +99,10 @@ def test_a_column_that_the_source_had_or_gets_is_another_thing(changed: Changed,
 @pytest.mark.long
 def test_their_rows(changed: Changed) -> None:
     rows = changed.lake.rows
-    for name in ("dropped", "dropped_earlier"):
-        assert rows(name, "id, amount, note") == [(1, 11, None), (2, 20, "y"), (3, 30, None)]
+    assert rows("dropped", "id, amount, note") == [(1, 11, None), (2, 20, "y"), (3, 30, None)]
     assert rows("comes", "id, amount, remark") == [(1, 11, None), (2, 21, "z"), (3, 30, None)]
     assert rows("renamed", "id, amount") == [(1, 11), (2, 20), (3, 30)]
     assert rows("filled", "id, later") == [(1, 7), (2, 7), (3, 7)]
-
-
-@pytest.mark.long
-def test_what_was_found_in_older_files_is_remembered(changed: Changed) -> None:
-    name = "dropped_earlier"
-    for path in (changed.lake.bronze / "public" / name).rglob("*1*.parquet"):
-        path.unlink()
-    changed.lake.changes(f"public.{name}", cdc_name(4), [ID, AMOUNT], [("U", T3, 61, 2, 22)])
-    config = changed.lake.config({f"public.{name}": HAD[name]})
-    assert any("the new files lack the column 'note'" in text for text in changed.lake.run_one(config).warnings)
 
 
 def test_text_files_with_a_header(lake: Lake) -> None:

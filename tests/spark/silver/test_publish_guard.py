@@ -19,7 +19,7 @@ from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
-from support.earlier_tables import as_made_before
+from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
 from support.lake import Lake
 from support.text_files import cdc_name
 
@@ -320,63 +320,19 @@ def test_a_salt_that_is_not_set_stops_a_table_before_anything_else(lake: Lake, m
     assert plan["public.t"].error == of(report).error
 
 
-@pytest.mark.long
-class TestEarlierVersion:
-    """Tables that tell only digests of how they were made."""
-
-    @pytest.mark.parametrize(
-        ("before", "after", "words"),
-        [
-            (MASKED, MISSPELT, MISSPELT_CLEAR),
-            ({"columns": [USUAL]}, {}, "t.email was masked and would now receive clear text."),
-            ({"columns": [{**USUAL, "type": "decimal(7,3)"}]}, {}, "t.email was masked and would now receive clear text."),
-            (MASKED, {}, "with a declaration that is gone; it may have been masked and would now receive clear text."),
-            ({"columns": [{"name": "email", "mask": "redact", "trim": True}]}, MASKED, "t.email was masked with 'redact'"),
-            (MASKED, {"columns": [{**OWN, "mask_salt": "env:NEW_SALT"}]}, "it may have been masked with another salt"),
-            ({"columns": [{"name": "email", "expr": "lower(email)"}]}, {}, "t.email was made by an earlier version with a declaration"),
-            ({"columns": [{"name": "contact", "from": "email", "mask": "redact"}]}, {}, "the source column 'email' was left out"),
-            ({"drop": ["ssn"]}, {"drop": ["snn"]}, "the source column 'ssn' was left out and would now be published. Did you mean 'ssn'?"),
-            ({"filter": "ssn <> 'x'"}, {}, "t was filtered, and the configuration has no filter now"),
-        ],
-        ids=["misspelt", "removed", "typed", "salted", "weaker", "resalted", "expression", "renamed", "left_out", "unfiltered"],
-    )
-    def test_what_was_kept_back_is_found_out(
-        self, lake: Lake, monkeypatch: pytest.MonkeyPatch, before: dict[str, Any], after: dict[str, Any], words: str
-    ) -> None:
-        monkeypatch.setenv("NEW_SALT", "new")
-        loaded(lake, before, [(1, "1.500", "1")])
-        as_made_before(lake, lake.config({"public.t": before}), "t")
-        state = lake.target("t").metadata_location()
-        write_change(lake)
-        error = lake.run_one(lake.config({"public.t": after}), fails=True).error or ""
-        assert words in error
-        assert lake.target("t").metadata_location() == state
-
-    def test_an_unchanged_document_is_merged_without_a_word_and_remembered(self, lake: Lake) -> None:
-        entry = {**MASKED, "drop": ["ssn"], "filter": "ssn <> 'x'"}
-        loaded(lake, entry)
+def test_a_table_whose_record_somebody_took_away_is_refused(lake: Lake) -> None:
+    """Nothing else shows what it has masked; neither a batch nor a rebuild may guess."""
+    loaded(lake, MASKED)
+    lake.spark.sql(f"ALTER TABLE lake.{lake.namespace}.t UNSET TBLPROPERTIES ('{WITHHELD_PROPERTY}')")
+    state = lake.target("t").metadata_location()
+    write_change(lake)
+    anew = RunRequest(rebuild=frozenset({"public.t"}))
+    for entry in (MASKED, MISSPELT, {}):
         config = lake.config({"public.t": entry})
-        as_made_before(lake, config, "t")
-        # Also where nothing is to be merged.
-        assert lake.run_one(config).warnings == []
-        state = lake.target("t").metadata_location()
-        assert lake.run_one(config).batches == []
-        assert lake.target("t").metadata_location() == state
-        write_change(lake)
-        assert lake.run_one(config).warnings == []
-        assert lake.rows("t", "id, email") == [(1, hashed("a")), (2, hashed("b"))]
-        write_change(lake, 2)
-        for wrong, words in (({**entry, **MISSPELT}, MISSPELT_CLEAR), ({**entry, "drop": ["snn"]}, "Did you mean 'ssn'?")):
-            assert words in (lake.run_one(lake.config({"public.t": wrong}), fails=True).error or "")
-
-    def test_a_column_that_the_source_adds_is_no_secret(self, lake: Lake) -> None:
-        loaded(lake, {"drop": ["ssn"]})
-        config = lake.config({"public.t": {"drop": ["ssn"]}})
-        as_made_before(lake, config, "t")
-        rows = [("I", T1, 61, 2, "b", "2", "new")]
-        lake.changes("public.t", cdc_name(1), [*PERSON, ("extra", pa.string())], rows)
-        assert lake.run_one(config).warnings == []
-        assert lake.rows("t", "id, extra") == [(1, None), (2, "new")]
+        for error in (lake.run_one(config, fails=True).error, *run(lake.spark, config, request=anew).errors.values()):
+            assert f"the table property {WITHHELD_PROPERTY}" in (error or "")
+            assert "metadata.json" in (error or "")
+    assert lake.target("t").metadata_location() == state
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])

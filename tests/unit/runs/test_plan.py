@@ -220,7 +220,6 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("a replay in another mode", opened(records=_Records(("l",)), switch=SWITCH), REPLAY, SwitchMode),
     ("a replay of rows with a new column", opened(ADDED, records=_Records(("l",))), REPLAY, EvolveSchema),
     ("a replay of nothing", {}, REPLAY, Done),
-    ("a replay of rows of an earlier version", {"records": _Records(())}, REPLAY, Done),
     ("a replay leaves files alone", {"pending": pending(EARLY)}, REPLAY, Done),
     ("a replay after a rollback", {"records": _Records(("l",)), "lost_backfills": (FILLED,)}, REPLAY, RestoreBackfills),
     ("a replay of a table without content", {**FRESH, "records": _Records(("l",))}, REPLAY, Done),

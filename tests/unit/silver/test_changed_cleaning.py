@@ -68,11 +68,10 @@ def test_a_column_that_the_table_gets_is_noted_and_the_others_stay() -> None:
     assert made.filter == Cleaning.of(MADE).filter
 
 
-def test_a_table_of_an_earlier_version_tells_nothing() -> None:
+def test_a_table_without_a_batch_tells_nothing() -> None:
     assert other_cleaning(MADE, {}, COLUMNS) is None
     assert len(Cleaning.of(MADE).to_properties()[CLEANING_PROPERTY]) < 200
 
 
 def test_a_load_of_another_mode_is_another_load() -> None:
     assert len({made_by(table(mode=mode))["dms-iceberg.made-by"] for mode in Mode}) == len(Mode)
-    assert made_by(table()) == {"dms-iceberg.made-by": "f91523341dfda5b5"}, "as an earlier version wrote it"

@@ -29,7 +29,7 @@ from dms_iceberg.silver.table_memory import Memory
 from dms_iceberg.silver.unknown_columns import refuse_other_forms
 from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
 
-SEEN = Seen(frozenset({"id", "email"}), True)
+SEEN = Seen(frozenset({"id", "email"}))
 MASKED = Column(name="email", mask=Mask.REDACT)
 
 
@@ -67,7 +67,7 @@ def test_files_are_followed_one_after_the_other(structures: list[str], switches:
 
 def test_a_new_table_begins_with_its_first_file_and_an_old_one_where_it_was() -> None:
     assert follow(Seen(), files("id district", "id region")).switches == (Switch(("region",), ("district",)),)
-    after = Seen(SEEN.names, True, frozenset({"email"}))
+    after = Seen(SEEN.names, frozenset({"email"}))
     assert Seen.from_properties(after.to_properties()) == after
     # The column went before: the new one is none that went with it.
     assert follow(after, files("id note")).switches == ()
@@ -95,9 +95,7 @@ def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     # Of a new table, in one batch.
     assert held(one, "id email", "id mail", seen=Seen(), existing=()) == {"mail": ("email",)}
     # A name that silver had before.
-    assert held(one, "id mail", seen=Seen(SEEN.names | {"mail"}, True, frozenset({"mail"})), existing=("id", "mail")) == {
-        "mail": ("email",)
-    }
+    assert held(one, "id mail", seen=Seen(SEEN.names | {"mail"}, frozenset({"mail"})), existing=("id", "mail")) == {"mail": ("email",)}
     # What the table withholds, whatever the document says now.
     assert held(table(), "id mail", email=LEFT_OUT) == {"mail": ("email",)}
 
@@ -106,8 +104,8 @@ def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     ("one", "structures", "seen"),
     [
         (table(MASKED), ["id email note"], SEEN),
-        (table(MASKED), ["id note"], Seen(SEEN.names, True, frozenset({"email"}))),
-        (table(MASKED), ["id mail"], Seen(SEEN.names | {"mail"}, True)),
+        (table(MASKED), ["id note"], Seen(SEEN.names, frozenset({"email"}))),
+        (table(MASKED), ["id mail"], Seen(SEEN.names | {"mail"})),
         (table(MASKED), ["id email", "id mail email"], Seen()),
         (table(drop=("never",)), ["id mail"], SEEN),
         # The policy keeps it out, or stops the table.
@@ -126,13 +124,13 @@ def test_other_new_columns_appear(one: Table, structures: list[str], seen: Seen)
 
 
 def test_a_name_that_another_column_had_is_followed_from_file_to_file() -> None:
-    seen = Seen(SEEN.names | {"mail"}, True)
+    seen = Seen(SEEN.names | {"mail"})
     assert held(table(MASKED), "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
     # The other column is still there when the secret goes.
     assert held(table(MASKED), "id email mail", "id mail", seen=seen, existing=("id", "mail")) == {}
     # A late file has an older structure, and a rebuild begins with one.
     found = FoundNames(files("id mail"), files("id email"))
-    assert held_columns(table(MASKED), Withheld(), Seen(seen.names, True, frozenset({"email"})), found, ("id", "mail")) == {}
+    assert held_columns(table(MASKED), Withheld(), Seen(seen.names, frozenset({"email"})), found, ("id", "mail")) == {}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +148,7 @@ def test_a_name_that_another_column_had_is_followed_from_file_to_file() -> None:
 def test_what_is_held_back_does_not_depend_on_the_batches(structures: list[str], expected: dict[str, tuple[str, ...]]) -> None:
     one, count = table(MASKED), len(structures)
     for cuts in range(2 ** (count - 1)):
-        seen, withheld, batch = Seen(whole=True), Withheld(), list[str]()
+        seen, withheld, batch = Seen(), Withheld(), list[str]()
         for number, text in enumerate(structures):
             batch.append(text)
             if number == count - 1 or cuts >> number & 1:
@@ -162,7 +160,7 @@ def test_what_is_held_back_does_not_depend_on_the_batches(structures: list[str],
 
 
 def test_a_late_file_may_have_any_column_under_a_new_name_also_one_that_is_gone() -> None:
-    gone = Seen(SEEN.names, True, frozenset({"email"}))
+    gone = Seen(SEEN.names, frozenset({"email"}))
     assert held_columns(table(MASKED), Withheld(), gone, FoundNames(late=files("id post")), ("id",)) == {"post": ("email",)}
     assert held_columns(table(MASKED), Withheld(), gone, FoundNames(late=files("id email post")), ("id",)) == {}
     # Another file of the batch shows where it came from.
@@ -181,7 +179,7 @@ def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> 
     kept = Memory(kept_out={"mail": ("email",)}).withheld_after(quarantining, Shape((), {}), ["id", "mail"])
     assert recorded_held(table(MASKED), kept) == {"mail": ("email",)}
     # The other policies as well see a name that another column had.
-    seen = Seen(SEEN.names | {"mail"}, True)
+    seen = Seen(SEEN.names | {"mail"})
     for policy in (SchemaChanges.QUARANTINE, SchemaChanges.STRICT):
         one = table(MASKED, schema_changes=policy)
         assert held(one, "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
@@ -221,7 +219,7 @@ def test_lines_tell_by_their_rows(files_: list[str], expected: dict[str, tuple[s
 
 def test_the_first_load_shows_one_moment() -> None:
     one = lines("id email|id mail", is_first=True)
-    assert held_columns(table(MASKED), Withheld(), Seen(whole=True), one, ()) == {}
+    assert held_columns(table(MASKED), Withheld(), Seen(), one, ()) == {}
 
 
 def test_a_key_cannot_be_held_back() -> None:

@@ -68,7 +68,7 @@ class Silver:
     """What a table remembers, as runs leave it."""
 
     table: Table
-    seen: Seen = attrs.field(factory=lambda: Seen(whole=True))
+    seen: Seen = attrs.field(factory=Seen)
     withheld: Withheld = attrs.field(factory=Withheld)
     columns: set[str] = attrs.field(factory=set)
 

@@ -1,4 +1,4 @@
-"""What a table keeps back, by what it remembers or by digests of an earlier version; and its salts."""
+"""What a table keeps back, by what it remembers; and its salts."""
 
 from typing import Any
 
@@ -7,11 +7,10 @@ import pytest
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.config.salts import check_of, refuse_unset_salts, resolve_salt, unset_salts
 from dms_iceberg.errors import ConfigError, SchemaChangeError
-from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, other_cleaning, refuse_other_key_values
-from dms_iceberg.silver.earlier_masks import withheld_of_earlier
+from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, refuse_other_key_values
 from dms_iceberg.silver.publish_guard import refuse_published
 from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.withheld import LEFT_OUT, UNKNOWN, MadeMask, Withheld
+from dms_iceberg.silver.withheld import LEFT_OUT, MadeMask, Withheld
 from dms_iceberg.sql.mask_text import is_plain
 
 NAMES = ["id", "email", "ssn", "phone"]
@@ -124,44 +123,6 @@ def test_words_are_for_columns_and_for_the_filter_apart() -> None:
     assert refused(table(publish=("`filter`", "filter")), made, names) == ""
 
 
-class TestEarlierVersion:
-    @pytest.mark.parametrize(
-        ("before", "now", "made"),
-        [
-            (EMAIL, EMAIL, HASHED),
-            (Column(name="email", mask=Mask.REDACT, trim=True), None, MadeMask("redact")),
-            (Column(name="email", mask=Mask.SHA256, mask_salt="env:DMS_ICEBERG_MASK_SALT", type="decimal(38,7)"), None, MadeMask("sha256")),
-            (Column(name="email", mask=Mask.PARTIAL, type="int"), Column(name="email", type="int"), MadeMask("partial")),
-            (Column(name="email", trim=True), None, None),
-            (Column(name="email", expr="upper(email)"), None, MadeMask(UNKNOWN)),
-        ],
-    )
-    def test_masks_are_known_by_their_digests(self, before: Column, now: Column | None, made: MadeMask | None) -> None:
-        digests = earlier(table(before))
-        found = withheld_of_earlier(table(*filter(None, [now])), digests, ["id", "email"])
-        assert (found.masks["email"].mask if "email" in found.masks else None) == (made.mask if made else None)
-        assert found.sources == ({"email": made.mask} if made and made.mask != UNKNOWN else {})
-
-    def test_its_masks_are_no_others_until_it_learns_what_it_was_made_of(self) -> None:
-        properties = earlier(table(EMAIL)).to_properties()
-        assert other_cleaning(table(EMAIL), properties, ["id", "email"]) is None
-        learnt = Withheld({"email": HASHED})
-        told = properties | {"dms-iceberg.withheld": learnt.to_text()}
-        assert "another configuration of column email" in (other_cleaning(table(EMAIL), told, ["id", "email"]) or "")
-        now = Cleaning.from_properties(properties)
-        assert now is not None
-        assert now.as_now(table(EMAIL), {}) == Cleaning.of(table(EMAIL))
-        assert now.as_now(table(EMAIL), {}, {"email"}) == now
-
-
-def earlier(one: Table) -> Cleaning:
-    """The digests that version 0.1.0 wrote: those of redact and of typed masks are what they were."""
-    from dms_iceberg.silver.cleaning import earlier_digest
-
-    texts = {column.name.lower(): earlier_digest(column) for column in one.columns}
-    return Cleaning({name: text for name, text in texts.items() if text is not None})
-
-
 def test_a_type_that_shows_the_same_text_is_no_other_mask() -> None:
     made = Withheld({"email": MadeMask("sha256", "env:S", text="decimal(10,2)")})
     properties = Cleaning.of(table(EMAIL, key=("email",))).to_properties() | {"dms-iceberg.withheld": made.to_text()}
@@ -195,10 +156,10 @@ def test_plain_texts() -> None:
 
 
 def test_columns_that_were_seen() -> None:
-    seen = Seen(whole=True).plus(["Id", "e-mail"])
+    seen = Seen().plus(["Id", "e-mail"])
     assert Seen.from_properties(seen.to_properties()) == seen
     assert seen.names == {"id", "e-mail"}
-    assert Seen.from_properties({}) == Seen(whole=False)
+    assert Seen.from_properties({}) == Seen()
 
 
 def test_salts(monkeypatch: pytest.MonkeyPatch) -> None:
