@@ -258,8 +258,15 @@ class Merging:
         """Whether silver only has a row still, of the load, whose removal waits in quarantine: the limit "Keys that look crowded"."""
         kind = difference.kind
         stays = difference.expected is None and difference.found is not None and self.world.overlaps(kind)
-        key = json.dumps(dict(zip(kind.cleaning.silver_key, difference.key, strict=True)), separators=(",", ":"))
-        return stays and ("ambiguous_key_change", key) in self._open(kind)
+        return stays and self._is_ambiguous(kind, difference.key)
+
+    def waits_for(self, kind: TableKind, key: Key) -> bool:
+        """Whether versions of a key wait in quarantine, because it only looks crowded while changes that the load has seen come again."""
+        return self.world.overlaps(kind) and self._is_ambiguous(kind, key)
+
+    def _is_ambiguous(self, kind: TableKind, key: Key) -> bool:
+        shown = json.dumps(dict(zip(kind.cleaning.silver_key, key, strict=True)), separators=(",", ":"))
+        return ("ambiguous_key_change", shown) in self._open(kind)
 
     def _open(self, kind: TableKind) -> list[tuple[str, str]]:
         """Reason and key of the open rows in a table's quarantine."""

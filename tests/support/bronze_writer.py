@@ -42,6 +42,11 @@ class Format:
         change = {"stream_position_column": None}
         return Format(self.name, attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
 
+    def without_sequence(self) -> "Format":
+        """The same, of a task that does not write the sequence: commit times are the order, then files, then rows."""
+        change = {"sequence_column": None}
+        return Format(self.name, attrs.evolve(self.shape, **change), {**self.bronze, "change": change})
+
     def by_file(self) -> "Format":
         """The same, of a task with DMS's defaults: it writes neither commit time nor sequence nor stream position."""
         change = {"timestamp_column": None, "sequence_column": None, "stream_position_column": None}

@@ -7,6 +7,7 @@ One *history* is one range of keys; several share tables, files and runs, and ne
 can be tried again alone.
 """
 
+import itertools
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -263,6 +264,7 @@ def make_world(
     whole_seconds: bool = False,
     truncates: int = 0,
     rising: bool = False,
+    steady: bool = False,
 ) -> World:
     """Invent histories, write them as files and choose how the files arrive.
 
@@ -281,9 +283,13 @@ def make_world(
         whole_seconds: the source is a MySQL, whose commit times are whole seconds.
         truncates: all tables are truncated so often at most, and each truncate is reported before one of the runs, in order.
         rising: each transaction has a clock tick of its own, so a file that arrives in order holds nothing late.
+        steady: the source's clock never goes back, so commit times are an order without a sequence.
     """
     author = Author(rng, kinds, histories, keys, rising=rising)
     committed = author.transactions(transactions, truncates)
+    if steady:
+        latest = itertools.accumulate((one.commit_us for one in committed), max)
+        committed = [attrs.evolve(one, commit_us=at) for one, at in zip(committed, latest, strict=True)]
     if whole_seconds:
         committed = [attrs.evolve(one, commit_us=one.commit_us // 1_000_000 * 1_000_000) for one in committed]
     plans, files, profile = write_files(

@@ -68,6 +68,29 @@ def with_transfer_times(world: World, rng: Random) -> World:
     return attrs.evolve(world, files=tuple(map(timed, world.files)))
 
 
+def with_times_of_changes(world: World, rng: Random) -> World:
+    """The same world with loads that tell for each row a time at, just before or after that of a change of its key, or no near one."""
+    kinds = {kind.name: kind for kind in world.kinds}
+    changed: dict[tuple[str, Key], set[int]] = {}
+    for file in world.files:
+        for row in () if file.is_load else file.rows:
+            changed.setdefault((file.table, _key_of(kinds[file.table], row)), set()).add(row.change.commit_us)
+
+    def timed(table: str, row: BronzeRow) -> BronzeRow:
+        times = sorted(changed.get((table, _key_of(kinds[table], row)), ()))
+        near = rng.choice(times) + rng.choice((-1, 0, 0, 0, 1)) if times else LOAD_US
+        return attrs.evolve(row, change=attrs.evolve(row.change, commit_us=near if rng.random() < 0.9 else LOAD_US))
+
+    def told(file: BronzeFile) -> BronzeFile:
+        return attrs.evolve(file, rows=tuple(timed(file.table, row) for row in file.rows)) if file.is_load else file
+
+    return attrs.evolve(world, files=tuple(map(told, world.files)))
+
+
+def _key_of(kind: TableKind, row: BronzeRow) -> Key:
+    return kind.cleaning.key_of(dict(zip((column.name for column in kind.layout.columns), row.change.values, strict=True)))
+
+
 def came_back(kind: TableKind, world: World) -> int:
     """How many loaded keys were deleted and inserted again before the times of their load, the insert in a later batch in order.
 

@@ -268,7 +268,8 @@ def stored_past(
 ) -> Past | None:
     """Return the table's rows of ``keys``; None where the source may have had rows that the table does not show.
 
-    For a batch in order the table has the earlier rows of its keys, unless one is hidden: by the filter or a rule, or in quarantine.
+    For a batch in order the table has the earlier rows of its keys, unless one is hidden: by the filter or a rule, or in quarantine. With
+    ``track_columns`` a version has the other columns as they were when it began, which need not be those of an image.
 
     Args:
         ranges: ranges of the key columns, to prune the table's files.
@@ -276,6 +277,8 @@ def stored_past(
     """
     if batch.planned.branch_state.head is None:
         return Past(None)
+    if batch.table.track_columns:
+        return None
     if in_quarantine is not None:
         listed = keys.selectExpr(f"{json_sql(batch.shape.key)} AS _cdc_text").join(
             in_quarantine.selectExpr("key AS _cdc_text"), "_cdc_text", "left_semi"

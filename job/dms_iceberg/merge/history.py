@@ -26,6 +26,7 @@ from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
 from dms_iceberg.merge.late_context import older_files, rows_in_quarantine, second_look
 from dms_iceberg.merge.late_truncates import truncate_events, truncates_within
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
+from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
@@ -33,6 +34,9 @@ from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE_POSITION, 
 from dms_iceberg.sql.quoting import quote, timestamp_literal
 
 _FIRST_AT = "_cdc_first_at"
+_REJECTED_MOVES = "_cdc_rejected_moves"
+# Also a row that came from another key and is rejected makes its key one that a late batch looks up in older files (`late.suspect_sql`).
+_CONCERNED = f"({POSITION} IS NOT NULL OR {suspicion.MOVED_AT} IS NOT NULL)"
 
 
 def untimed(table: Table, groups: Sequence[ReadGroup], change: Change) -> list[str]:
@@ -62,7 +66,11 @@ def history_batch(batch: BatchContext) -> MergeInput:
     counts = {_FIRST_AT: f"min(CASE WHEN {USABLE} THEN unix_micros({COMMITTED_AT}) END)", **suspicion.aggregates(load)}
     latest = collapse(cleaned, only_keys, with_context=False, counts=counts, size=batch.planned.batch.size).persist()
     try:
-        figures = {_FIRST_AT: f"min({_FIRST_AT})", **suspicion.figures()}
+        figures = {
+            _FIRST_AT: f"min({_FIRST_AT})",
+            _REJECTED_MOVES: f"count_if({_CONCERNED} AND {POSITION} IS NULL)",
+            **suspicion.figures(),
+        }
         first = measure(latest, only_keys, as_it_is, figures=figures)
     except BaseException:
         cleaned.unpersist()
@@ -75,15 +83,16 @@ def history_batch(batch: BatchContext) -> MergeInput:
         events = _with_truncates(found.events, only_keys, first, within, load)
         events = events.withColumn(IN_QUARANTINE, expr(f"coalesce({IN_QUARANTINE}, false)" if IN_QUARANTINE in events.columns else "false"))
         events = events.where(USABLE).selectExpr(*versions.change_events(batch.shape.key, batch.shape.values))
+        # The ranges are those of keys with changes of the batch that are merged.
+        is_beyond = found.resolved is not None or (found.is_late and first.figures[_REJECTED_MOVES] > 0)
+        ranges = () if is_beyond else first.ranges
         if batch.planned.branch_state.head is not None:
             stored = batch.target.rows(batch.planned.branch_state.branch)
             stored = stored if found.is_late else stored.where(_needed_sql(first.figures[_FIRST_AT], within))
-            events = _with_stored(events, stored, first, batch.shape, found)
+            events = _with_stored(events, stored, first, batch.shape, found, ranges)
         key, values = batch.shape.key, batch.shape.values
         steps = versions.steps(key, values, tracked, load, batch.reached_without(first.row_counts.high), whole=found.is_late)
         rows = build_versions(events, steps, key, values).persist()
-        # Resolved rows may have keys that are not in the batch.
-        ranges = first.ranges if found.resolved is None else ()
         row_counts = _with_versions(found.row_counts, rows)
         return MergeInput(rows, row_counts, ranges, found.is_late, found.mark_rejected, is_cut=found.is_cut, resolved=found.resolved)
     except BaseException:
@@ -259,10 +268,14 @@ def _needed_sql(first_at: int | None, within: Sequence[str]) -> str:
     return f"{IS_CURRENT} OR ({DELETE_POSITION} IS NOT NULL AND ({later}))" if later else IS_CURRENT
 
 
-def _with_stored(events: DataFrame, stored: DataFrame, first: MergeInput, shape: Shape, found: _Compared) -> DataFrame:
-    for one in first.ranges if found.resolved_keys is None else ():
+def _with_stored(
+    events: DataFrame, stored: DataFrame, first: MergeInput, shape: Shape, found: _Compared, ranges: Sequence[KeyRange]
+) -> DataFrame:
+    for one in ranges:
         stored = stored.where(one.sql() or "true")
-    keys = late.keys_of(first.latest.where(f"{POSITION} IS NOT NULL"), shape, first.row_counts.latest)
+    # Of a key whose older changes are among the events, its versions must be as well: otherwise it would get them twice.
+    is_there = _CONCERNED if found.is_late else f"{POSITION} IS NOT NULL"
+    keys = late.keys_of(first.latest.where(is_there), shape, first.row_counts.latest + first.figures[_REJECTED_MOVES])
     if found.resolved_keys is not None:
         keys = keys.union(found.resolved_keys).distinct()
     stored = stored.join(keys, shape.key, "left_semi")

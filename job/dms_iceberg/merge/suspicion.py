@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dms_iceberg.bronze.position import clock_number_sql
+from dms_iceberg.bronze.position import clock_number_sql, is_load_sql
 from dms_iceberg.progress.arrivals import Arrivals
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, MOVED, OLD_KEY, OP, POSITION
 
@@ -16,8 +16,13 @@ ARRIVES = f"{OLD_KEY} = 0 AND ({OP} = 'I' OR {MOVED})"
 
 
 def commit_sql(load: int) -> str:
-    """SQL of the commit time that the changes of a transaction share, as a number; ``load`` is the number of the load."""
-    return f"coalesce(unix_micros({COMMITTED_AT}), {clock_number_sql(POSITION, load)})"
+    """SQL of the commit time that the changes of a transaction share, as a number; ``load`` is the number of the load.
+
+    A loaded row belongs to no transaction: the time that it may tell is that of its transfer, which may be equal to a commit time. It has
+    its position's clock, zero.
+    """
+    of_change = f"CASE WHEN NOT {is_load_sql(POSITION, load)} THEN unix_micros({COMMITTED_AT}) END"
+    return f"coalesce({of_change}, {clock_number_sql(POSITION, load)})"
 
 
 def aggregates(load: int) -> dict[str, str]:

@@ -129,6 +129,76 @@ def test_a_load_with_the_times_of_its_transfer_gives_the_same_versions_however_f
     ]
 
 
+@pytest.mark.long
+def test_a_loaded_row_with_the_time_of_an_insert_is_a_version_whatever_comes_later(lake: Lake) -> None:
+    """A key that is deleted and inserted again within a commit is looked at more closely, with all that came to it before."""
+    columns = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
+    deliveries = {"apart": [[1], [2]], "together": [[1, 2]]}
+    changes = [[("I", T1, 61, 1, "a")], [("D", T3, 85, 1, None), ("I", T3, 89, 1, "b")]]
+    config = lake.config({f"public.{name}": HISTORY for name in deliveries})
+    for name in deliveries:
+        lake.parquet(f"public.{name}", "LOAD00000001.parquet", columns, [("I", "2026-03-01 10:01:10", 1, "a", "")])
+    lake.run(config)
+    for step in range(2):
+        for name, numbers in deliveries.items():
+            for number in numbers[step] if step < len(numbers) else ():
+                lake.changes(f"public.{name}", cdc(number), ID_V, changes[number - 1])
+        assert lake.run(config).failed == []
+    for name in deliveries:
+        assert lake.rows(name, SHOWN, "_cdc_position") == [
+            (1, "a", "0110", "0110", False),
+            (1, "a", "0110", "0130", False),
+            (1, "b", "0130", None, True),
+        ], name
+
+
+@pytest.mark.long
+def test_a_late_batch_whose_moved_row_is_rejected_leaves_the_versions_of_its_key_alone(lake: Lake) -> None:
+    """The key's older changes were read again, and its versions were not: an update that is no version became one (`track_columns`)."""
+    config = lake.config({"public.t": {**HISTORY, "track_columns": ["v"], "columns": [{"name": "w", "type": "int"}]}})
+    wide = [*ID_V, ("w", pa.string())]
+    lake.load("public.t", wide, [(1, "a", "1"), (2, "b", "1")])
+    lake.run_one(config)
+    gone = ("D", T2, 73, 1, None, None)
+    lake.changes("public.t", cdc(1), wide, [("U", T1, 61, 1, "a", "2"), gone, ("U", T3, 85, 2, "c", "2")])
+    lake.run_one(config)
+    lake.changes("public.t", cdc(2), wide, [("U", T3, 85, 2, "c", "2"), ("U", T4, 97, 1, "d", "many", 2)])
+    assert lake.run_one(config).quarantined == 1
+    assert lake.rows("t", f"id, v, w, {SPAN}", "id, _cdc_position") == [
+        (1, "a", 1, "0000", "0120", False),
+        (2, "b", 1, "0000", "0130", False),
+        (2, "c", 2, "0130", "0140", False),
+    ]
+
+
+@pytest.mark.long
+def test_an_image_is_compared_with_the_row_of_the_source_where_its_version_is_older(lake: Lake) -> None:
+    """An update of a column that is not tracked is no version, so the table does not show the values that the image has."""
+    wide = [*ID_V, ("w", pa.int32())]
+    deliveries = {"apart": [[1], [2]], "together": [[1, 2]]}
+    before = ("id", "v", "w")
+    changes: list[list[Any]] = [
+        [("U", T1, 61, 1, "a", 2, 1, "a", 1)],
+        [("U", T3, 85, 1, "b", 1, 2, "b", 1), ("U", T3, 89, 3, "a", 2, 1, "a", 2)],
+    ]
+    config = lake.config({f"public.{name}": {**HISTORY, "track_columns": ["v"]} for name in deliveries})
+    for name in deliveries:
+        lake.load(f"public.{name}", wide, [(1, "a", 1), (2, "b", 1)])
+    lake.run(config)
+    for step in range(2):
+        for name, numbers in deliveries.items():
+            for number in numbers[step] if step < len(numbers) else ():
+                lake.changes(f"public.{name}", cdc(number), wide, changes[number - 1], key=before)
+        assert lake.run(config).failed == []
+    for name in deliveries:
+        assert lake.rows(name, f"id, v, w, {SPAN}", "id, _cdc_position") == [
+            (1, "a", 1, "0000", "0130", False),
+            (1, "b", 1, "0130", None, True),
+            (2, "b", 1, "0000", "0130", False),
+            (3, "a", 2, "0130", None, True),
+        ], name
+
+
 def test_no_version_begins_at_an_unknown_time(lake: Lake) -> None:
     timed = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *ID_V, ("dms_change_seq", pa.string())]
     untimed = [column for column in timed if column[0] != "dms_commit_ts"]
