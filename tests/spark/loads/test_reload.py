@@ -45,7 +45,8 @@ def epoch_one(lake: Lake, *tables: str) -> None:
 
 def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1, rows: int | None = None) -> dict[str, TableReport]:
     config = lake.config({f"public.{table}": {} for table in tables}, batch={"max_files": files})
-    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete), confirm_rows=rows))
+    confirmed = {f"public.{table}": rows for table in complete} if rows is not None else {}
+    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete), confirm_rows=confirmed))
     for table in report.tables.values():
         for batch in table.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
