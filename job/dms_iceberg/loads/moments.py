@@ -74,11 +74,11 @@ def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int 
         )
     if confirmed is None:
         raise TargetError(
-            f"{table.source}: {doubt} {_sentence(effect.text(table))} Nothing was changed. If that is right, say so: run with "
+            f"{table.source}: {doubt} {_sentence(effect.text(table))} None has left. If that is right, say so: run with "
             f"{option}{effect.leave}."
         )
     raise TargetError(
-        f"{table.source}: --confirm-rows {confirmed}, but {effect.text(table)}. Nothing was changed. Compare with the source, and "
+        f"{table.source}: --confirm-rows {confirmed}, but {effect.text(table)}. None has left. Compare with the source, and "
         "confirm the present number if it is right."
     )
 

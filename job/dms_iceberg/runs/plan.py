@@ -59,10 +59,8 @@ def _is_truncate_first(state: TableState, request: RunRequest) -> bool:
 
 
 def _with_told(state: TableState, request: RunRequest) -> TableState:
-    """Return the state as if bronze had the truncate that the operator tells: no file from after it comes next."""
-    if not _is_truncate_first(state, request):
-        return state
-    return attrs.evolve(state, pending=attrs.evolve(state.pending, truncates=sorted({*state.pending.truncates, request.truncated_at})))
+    """Return the state with the truncate that the operator tells: no file from after it comes next, and nothing else is changed by it."""
+    return attrs.evolve(state, told=request.truncated_at if _is_truncate_first(state, request) else "")
 
 
 def is_truncate_seen(state: TableState, request: RunRequest) -> bool:

@@ -405,6 +405,15 @@ def test_batch_has_what_it_was_planned_on() -> None:
     assert (found.plan.main, found.plan.truncates, found.plan.following, found.creates) == (7, [AT], [LATER], None)
 
 
+def test_a_batch_before_a_truncate_that_is_told_does_not_know_it() -> None:
+    found = plan(state(**opened() | {"pending": pending(EARLY, LATE)}), TRUNCATE)
+    assert isinstance(found, MergeBatch)
+    assert (found.plan.batch.files, found.plan.truncates, found.plan.following) == ((EARLY,), [], []), "it may be refused"
+    waiting = plan(state(pending=pending(EARLY, LATE)), TRUNCATE)
+    assert isinstance(waiting, ReadFiles)
+    assert (waiting.batch.files, waiting.batch.remaining, waiting.batch.pending_since) == ((EARLY,), 0, "20260301000000000")
+
+
 def test_table_is_made_with_the_columns_of_its_first_batch() -> None:
     found = plan(state(**opened(**FRESH)), NOTHING)
     assert isinstance(found, MergeBatch)
