@@ -156,7 +156,7 @@ def plan(
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
-        uncertain = {one.table: one.leaving for one in previews if one.error and one.leaving}
+        uncertain = {one.table: one.leaving for one in previews if one.leaving and one.leaving != request.confirm_rows.get(one.table)}
         confirming = attrs.evolve(request, confirm_rows={**request.confirm_rows, **uncertain})
         again = words_of(config, table, confirming) if uncertain else ""
         print_plan(previews, models, words_of(config, table, request), with_sql=sql, confirming=again)

@@ -74,8 +74,8 @@ def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int 
         )
     if confirmed is None:
         raise TargetError(
-            f"{table.source}: {doubt} {_sentence(effect.text(table))} None has left. If that is right, say so: run with "
-            f"{option}{effect.leave}."
+            f"{table.source}: {doubt} {_sentence(effect.text(table))} None has left. If that is right, say so: "
+            f"run with {option}{effect.leave}."
         )
     raise TargetError(
         f"{table.source}: --confirm-rows {confirmed}, but {effect.text(table)}. None has left. Compare with the source, and "
