@@ -613,13 +613,13 @@ def test_a_source_that_was_never_compared_repairs_nothing_until_it_is_accepted(s
 def test_a_noted_source_without_a_row_of_silver_repairs_nothing_until_it_is_accepted(source: Source) -> None:
     plain(source)
     source.verify()
-    source.execute("truncate t", "insert into t values (11, 'x')")
-    every = attrs.evolve(REPAIR, max_repair=1.0, insert_missing=True)
+    source.execute("truncate t", "insert into t values (2, 'x')")
+    every = attrs.evolve(REPAIR, max_repair=1.0)
     refused = source.repair(every)
     assert "0 of the 3 rows that silver has are the same there" in str(refused.error)
     assert source.silver == WRONG
-    assert source.repair(attrs.evolve(every, accept_source=refused.source)).repaired == 4
-    assert source.silver == [{"id": 11, "v": "x"}]
+    assert source.repair(attrs.evolve(every, accept_source=refused.source)).repaired == 3
+    assert source.silver == [{"id": 2, "v": "x"}]
 
 
 # --- what is written between the look and the write

@@ -23,12 +23,13 @@ import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import DataFrame
 
-from dms_iceberg.bronze.keys import repair_key, table_prefix
+from dms_iceberg.bronze.keys import repair_key, shown_time, table_prefix
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
+from dms_iceberg.source.errors import SourceError
 from dms_iceberg.spark.broadcast import materialised
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import decimal_of
@@ -45,6 +46,7 @@ _KEYS_IN_FILE = 1_000
 _LEAST_SETTLE = 1.0
 _KIND = "_cdc_kind"
 _SECOND_DIGITS = 14
+_MOST_WAITS = 60
 _NO_PLACE = (
     "bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes, and could win over a newer one. "
     "Load the tables again instead; where the task writes $AR_H_CHANGE_SEQ, and the document names it, before a new load, differences "
@@ -164,14 +166,21 @@ def _write(
 def _read(
     comparison: Comparison, expressions: Sequence[str], keys: Sequence[Sequence[str]], noted: NotedSource | None
 ) -> tuple[str, list[str]]:
-    """Return the source's clock and its rows of these keys, read in a later second than the first look."""
-    while True:
+    """Return the source's clock and its rows of these keys, read in a later second than the first look.
+
+    Raises:
+        TargetError: something speaks against the repair by now.
+        SourceError: the source cannot be read, or its clock stands still.
+    """
+    for _ in range(_MOST_WAITS):
         with comparison.snapshot(expressions) as reader:
             # Each file is from a connection or transaction of its own, which may have come to another server.
             refuse(comparison, [*doubts(comparison, reader.facts(), noted), *clock_doubt(comparison, reader.clock)])
             if reader.clock[:_SECOND_DIGITS] > comparison.clock[:_SECOND_DIGITS]:
                 return reader.clock, list(comparison.rows_of(reader, keys))
         comparison.options.wait(_LEAST_SETTLE)
+    stands = f"the source's clock still shows the second of the first look, {shown_time(comparison.clock[:_SECOND_DIGITS])}"
+    raise SourceError(f"{comparison.cleaning.table.source}: {stands}, after {_MOST_WAITS} waits of a second. Look at its clock.")
 
 
 def _picker(every: Sequence[str], some: Sequence[str]) -> Callable[[str], str]:

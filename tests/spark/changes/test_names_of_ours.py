@@ -168,7 +168,7 @@ class FakeSource:
     """A database whose tables have these rows: texts by column."""
 
     rows: Sequence[dict[str, str]]
-    clock: str = "20260301110000000000"
+    name: str = "a fake"
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         return (*(SourceColumn(name, name, "string", "text") for name in NAMES), SourceColumn(AMOUNT, AMOUNT, "int", "int"))
