@@ -1,6 +1,6 @@
 """What every step of a run receives: the context of the run, and the plan of the batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ class RunRequest:
         reload_started: 17 digits, when DMS began to load the chosen tables again in place; "" without such a reload.
         truncate: source names of tables that were truncated at the source.
         truncated_at: 17 digits, when they were truncated.
-        confirm_rows: how many rows the operator expects to leave the one table of ``truncate`` or ``load_complete``; None if not stated.
+        confirm_rows: how many rows the operator expects to leave tables of ``truncate`` or ``load_complete``, by their source names.
         rebuild: source names of tables to be rebuilt from bronze.
         take_over: source names of tables, and names of models, that were another owner's and are this document's from now on.
         replay: reasons of the quarantined rows to replay instead of merging files; an empty tuple means all rows, None means no replay.
@@ -37,7 +37,7 @@ class RunRequest:
     truncate: frozenset[str] = frozenset()
     truncated_at: str = ""
     rebuild: frozenset[str] = frozenset()
-    confirm_rows: int | None = None
+    confirm_rows: Mapping[str, int] = attrs.field(factory=dict)
     take_over: frozenset[str] = frozenset()
     replay: tuple[str, ...] | None = None
 

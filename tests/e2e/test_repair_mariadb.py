@@ -52,6 +52,8 @@ def config(lake: Lake) -> Config:
 def repair(lake: Lake, config: Config, server: LocalMariaDb, options: Options = REPAIR) -> TableVerdict:
     source = open_source(parse_source(server.url()), Throttle(None))
     try:
+        if options.repair and not options.accept_source:
+            verify(lake.spark, config, source, options=attrs.evolve(options, repair=False))
         (one,) = verify(lake.spark, config, source, options=options).tables.values()
     finally:
         source.close()

@@ -18,6 +18,7 @@ from dms_iceberg.storage.store import LocalStore
 from dms_iceberg.verify import run
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.options import Options
+from dms_iceberg.verify.postgres import PostgresReader
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
 from dms_iceberg.verify.verdict import TableVerdict
@@ -53,6 +54,7 @@ class Source:
     server: LocalPostgres
     database: str
     config: Config | None = None
+    compared: bool = False
 
     def execute(self, *statements: str) -> None:
         execute(self.server.dsn(self.database), *statements)
@@ -73,11 +75,14 @@ class Source:
             (one,) = verify(self.lake.spark, self.config, source, options=options).tables.values()
         finally:
             source.close()
+        self.compared = self.compared or one.error is None
         return one
 
     def repair(self, options: Options = REPAIR, **where: Any) -> TableVerdict:
-        """Repair, merge what the repair has written, and check that the merge warns of nothing."""
+        """Compare, repair, merge what the repair has written, and check that the merge warns of nothing."""
         assert self.config is not None
+        if not (self.compared or options.accept_source):
+            self.verify(**where)
         verdict = self.verify(options, **where)
         report = self.lake.run_one(self.config)
         assert report.warnings == []
@@ -473,7 +478,7 @@ def test_a_source_that_has_lost_commits_is_behind_silver(source: Source) -> None
     verdict = source.repair()
     assert "the newest commit that the source shows" in str(verdict.error)
     source.execute("create table another_commit ()")
-    assert source.repair(attrs.evolve(REPAIR, max_repair=1.0)).repaired == 2
+    assert source.repair(attrs.evolve(REPAIR, max_repair=1.0, accept_source=verdict.source)).repaired == 2
     assert source.silver == RIGHT
     # The repair's own time is no commit of the source.
     source.lake.spark.sql(f"DELETE FROM lake.{source.lake.namespace}.t WHERE id = 3")
@@ -489,7 +494,7 @@ def test_more_rows_than_the_share_need_a_word_and_a_dry_run_writes_nothing(sourc
     refused = source.repair(attrs.evolve(REPAIR, say=said.append))
     assert "it would replace 21 rows, 5.2% of 400 rows, and --max-repair allows 1%" in str(refused.error)
     assert (said, refused.to_repair) == ([], {})
-    dry = source.repair(attrs.evolve(REPAIR, say=said.append, max_repair=0.06, dry_run=True))
+    dry = source.repair(attrs.evolve(REPAIR, say=said.append, max_repair=0.06, dry_run=True, accept_source=refused.source))
     assert (dry.error, dry.repaired, dry.to_repair) == (None, 0, {"different": 21})
     assert said == [f"{T}: the repair will replace 21 rows"]
     assert not (source.lake.bronze / "public/t/_repair").exists()
@@ -528,7 +533,7 @@ def test_keys_of_the_quarantine_are_weighed_and_inserted_only_on_demand(source: 
     refused = source.verify(REPAIR)
     assert "it would replace 1 row, confirm 1 row, 66.7% of 3 rows" in str(refused.error)
     assert not (source.lake.bronze / "public/t/_repair").exists()
-    some = source.verify(attrs.evolve(REPAIR, max_repair=1.0, say=said.append))
+    some = source.verify(attrs.evolve(REPAIR, max_repair=1.0, say=said.append, accept_source=refused.source))
     assert (some.error, some.repaired, some.to_repair) == (None, 2, {"different": 1, "same": 1})
     assert said == [f"{T}: the repair will replace 1 row, confirm 1 row"]
     assert [text for text in some.warnings if "1 rows that silver lacks are left out" in text] != []
@@ -544,8 +549,10 @@ def test_keys_of_the_quarantine_are_weighed_and_inserted_only_on_demand(source: 
 
 def test_keys_of_the_quarantine_are_weighed_where_nothing_differs(source: Source) -> None:
     shifted(source, (2, "v1"), (3, "v3"))
+    assert source.verify().equal
     refused = source.verify(REPAIR)
     assert "it would confirm 2 rows, confirm the absence of 1 row, 100.0% of 3 rows" in str(refused.error)
+    assert "no earlier comparison" not in str(refused.error), "the rows are those of the source"
     done = source.verify(attrs.evolve(REPAIR, max_repair=1.0))
     assert (done.error, done.repaired, done.to_repair) == (None, 3, {"same": 2, "absent": 1})
     assert source.config is not None
@@ -565,7 +572,8 @@ def test_a_comparison_needs_no_right_to_write_and_a_repair_says_what_it_could_no
     monkeypatch.setattr(run, "write_note", refuse)
     compared = source.verify()
     assert (compared.error, [text for text in compared.warnings if "written" in text]) == (None, [])
-    repaired = source.repair()
+    assert "no earlier comparison has noted its source" in str(source.repair().error)
+    repaired = source.repair(attrs.evolve(REPAIR, accept_source=compared.source))
     assert (repaired.repaired, ["could not be written" in text for text in repaired.warnings]) == (1, [False, True])
 
 
@@ -582,3 +590,116 @@ def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source
     assert source.silver == WRONG
     compared = source.verify()
     assert (compared.error, compared.differences, "damaged" in "".join(compared.warnings)) == (None, 1, True)
+
+
+def test_a_source_that_was_never_compared_repairs_nothing_until_it_is_accepted(source: Source) -> None:
+    """A database with tables of the same names, or a copy from another day: half of a small table may differ."""
+    plain(source)
+    refused = source.verify(attrs.evolve(REPAIR, max_repair=1.0, dry_run=True))
+    place = f"127.0.0.1:{source.server.port}/{source.database}"
+    assert "no earlier comparison has noted its source" in str(refused.error)
+    assert f"{place} is the database that DMS captures: 2 of the 3 rows that silver has are the same there" in str(refused.error)
+    assert (refused.to_repair, source.silver) == ({}, WRONG)
+    source.execute("update t set v = 'other' where id > 1")
+    # Too many rows differ for it to be noted.
+    source.verify()
+    assert "no earlier comparison has noted its source" in str(source.repair(attrs.evolve(REPAIR, max_repair=1.0)).error)
+    source.execute("update t set v = 'v' || id")
+    source.verify()
+    assert source.repair().repaired == 1
+    assert source.silver == RIGHT
+
+
+def test_a_noted_source_without_a_row_of_silver_repairs_nothing_until_it_is_accepted(source: Source) -> None:
+    plain(source)
+    source.verify()
+    source.execute("truncate t", "insert into t values (2, 'x')")
+    every = attrs.evolve(REPAIR, max_repair=1.0)
+    refused = source.repair(every)
+    assert "0 of the 3 rows that silver has are the same there" in str(refused.error)
+    assert source.silver == WRONG
+    assert source.repair(attrs.evolve(every, accept_source=refused.source)).repaired == 3
+    assert source.silver == [{"id": 2, "v": "x"}]
+
+
+# --- what is written between the look and the write
+
+BEFORE = {1: "a", 2: "b", 3: "c", 4: "d", 5: "e", 6: "f", **dict.fromkeys(range(20, 60), "same")}
+"""The source's rows when they are compared; silver has ``wrong`` in 1 to 3, lacks 4 to 6, and has 11 to 13 as well."""
+MOVES = {
+    "update t set v = 'a2' where id = 1": 1,
+    "delete from t where id = 2": 2,
+    "insert into t values (11, 'k')": 11,
+    "insert into t values (12, 'l'); update t set v = 'l2' where id = 12": 12,
+    "update t set v = 'd2' where id = 4": 4,
+    "delete from t where id = 5": 5,
+}
+"""What a writer does meanwhile, and the key that it is about."""
+
+
+def test_a_repair_writes_what_was_compared_and_leaves_out_what_has_changed_since(source: Source) -> None:
+    """The change files of the writer come later, and none of their rows is in silver before."""
+    source.execute("create table t (id bigint primary key, v text)", "grant select on t to reader")
+    source.execute(*(f"insert into t values ({key}, '{text}')" for key, text in BEFORE.items()))
+    silver = {key: "wrong" if key < 4 else text for key, text in BEFORE.items() if key not in (4, 5, 6)}
+    silver |= dict.fromkeys((11, 12, 13), "gone")
+    source.load(PLAIN, list(silver.items()))
+    source.verify()
+    every = attrs.evolve(REPAIR, max_repair=1.0, insert_missing=True, say=lambda _: source.execute(*MOVES))
+    done = source.repair(every)
+    assert (done.error, sum(done.to_repair.values()), done.repaired) == (None, 9, 9 - len(MOVES))
+    assert "6 keys were left out of the repair, because the source has changed them since" in done.warnings[-1]
+    expected = {**silver, 3: "c", 6: "f"}
+    del expected[13]
+    assert {row["id"]: row["v"] for row in source.silver} == expected
+    now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+    changes = [
+        ("U", 1, "a2"),
+        ("D", 2, None),
+        ("I", 11, "k"),
+        ("I", 12, "l"),
+        ("U", 12, "l2"),
+        ("I", 4, "d"),
+        ("U", 4, "d2"),
+        ("D", 5, None),
+    ]
+    rows = [(op, f"{now}99", number, key, text, None) for number, (op, key, text) in enumerate(changes, start=1)]
+    source.lake.changes(T, f"{now[:8]}-{now[8:]}999.parquet", list(PLAIN.items()), rows)
+    assert source.config is not None
+    source.lake.run_one(source.config)
+    assert source.verify().equal
+
+
+def test_a_key_that_both_sides_lacked_is_not_inserted_before_its_change(source: Source) -> None:
+    """It may be one that the task's filter keeps out; its row of the quarantine stays open."""
+    shifted(source, (2, "v1"), (3, "v3"))
+    assert source.verify().equal
+    options = attrs.evolve(REPAIR, max_repair=1.0, say=lambda _: source.execute("insert into t values (4, 'new')"))
+    done = source.verify(options)
+    assert (done.error, done.to_repair, done.repaired) == (None, {"same": 2, "absent": 1}, 2)
+    assert source.config is not None
+    source.lake.run_one(source.config)
+    assert source.silver == [{"id": 2, "v": "v1"}, {"id": 3, "v": "v3"}]
+    assert source.lake.open_quarantine(source.config, "t") != []
+
+
+def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit times of MySQL are whole seconds: a change of the look's second may have come after the read, and would seem older."""
+    waits: list[float] = []
+    plain(source)
+    source.verify()
+    enter = PostgresReader.__enter__
+
+    def in_one_second(self: PostgresReader) -> PostgresReader:
+        reader = enter(self)
+        reader.clock = f"209912312359{waits.count(1.0) // 2:02d}500000"
+        return reader
+
+    monkeypatch.setattr(PostgresReader, "__enter__", in_one_second)
+    done = source.verify(attrs.evolve(REPAIR, wait=waits.append))
+    assert (done.error, done.repaired, waits) == (None, 1, [30.0, 1.0, 1.0])
+    (file,) = (source.lake.bronze / "public/t/_repair").iterdir()
+    assert (file.name, set(pq.read_table(file)["dms_change_seq"].to_pylist())) == (
+        "20991231-235901500.parquet",
+        {"2099123123590050" + "0" * 19},
+    )

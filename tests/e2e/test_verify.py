@@ -28,6 +28,7 @@ from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.source import Throttle
 from dms_iceberg.verify.verdict import TableVerdict
+from support.confirming import confirming
 from support.lake import Lake
 from support.local_aws import local_aws
 from support.verify_world import AT_REST, EVERYTHING, ORDERS, PEOPLE, REPAIR, SCHEMA, TABLES, World, WorldFactory
@@ -230,7 +231,7 @@ def test_a_truncate_that_is_told_makes_silver_equal(world: World) -> None:
     world.execute(f"begin; truncate people; {row.format(902)}; commit", row.format(903))
     world.capture()
     word = RunRequest(truncate=frozenset({PEOPLE}), truncated_at=at)
-    report = run(world.spark, world.config, [PEOPLE], request=word).tables[PEOPLE]
+    report = confirming(lambda told: run(world.spark, world.config, [PEOPLE], request=told), word).tables[PEOPLE]
     assert (report.error, report.rows_read, report.quarantined) == (None, 3, 0)
     verdict = world.verify_one(PEOPLE)
     assert (verdict.equal, verdict.rows_source, verdict.rows_silver) == (True, 2, 2)

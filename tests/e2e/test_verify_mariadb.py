@@ -103,7 +103,7 @@ def test_a_spelling_that_is_one_key_for_the_server_is_a_surplus_row(lake: Lake, 
         assert one.error is None
         return tuple(one.differing[kind] for kind in ("missing", "surplus", "different"))
 
-    assert differing(repair=True) == (0, 1, 0)
+    assert differing(repair=False) == differing(repair=True) == (0, 1, 0)
     lake.run_one(config)
     assert differing(repair=False) == (0, 0, 0)
     assert lake.rows("t", "k, n") == [("A", 2), ("b ", 3)]

@@ -26,6 +26,7 @@ from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.quoting import quote
 from support.awkward_kinds import NAN
 from support.bronze_writer import BronzeFolder, Format
+from support.confirming import confirming
 from support.crowding import clear_events, told_events
 from support.histories import World
 from support.mode_oracles import Event, ModeOracle, at_us, mirrored
@@ -115,7 +116,7 @@ class Merging:
     def run(self) -> RunReport:
         """One run of the job; no table may fail. A second load is there before it, or its table was empty."""
         request = self._request()
-        report = run(self._spark, self.config, request=request)
+        report = confirming(lambda told: run(self._spark, self.config, request=told), request)
         errors = {name: table.error for name, table in report.tables.items() if table.error}
         assert not errors, errors
         for name in request.truncate:

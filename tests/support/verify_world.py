@@ -136,6 +136,11 @@ class World:
 
     def verify(self, *tables: str, options: Options = AT_REST, failing: bool = False) -> dict[str, TableVerdict]:
         source = open_source(parse_source(self.url), Throttle(None))
+        if options.repair:
+            (name, *_) = tables or self.config.tables
+            table = self.config.tables[name]
+            with source.snapshot(table.schema_name, table.table_name, ["''"]) as reader:
+                options = attrs.evolve(options, accept_source=reader.facts().token)
         try:
             found = verify(self.spark, self.config, source, tables, options).tables
         finally:

@@ -4,6 +4,7 @@ import json
 import sys
 from typing import Annotated
 
+import attrs
 import typer
 from rich.console import Console
 
@@ -30,6 +31,7 @@ from dms_iceberg.cli.options import (
     taking_over,
     warn_of_order,
     warn_of_salts,
+    words_of,
 )
 from dms_iceberg.cli.plugins import register
 from dms_iceberg.cli.print_plan import print_plan
@@ -93,7 +95,7 @@ def run(
     reload_started_at: ReloadStarted = None,
     truncate: Truncate = [],  # noqa: B006 - the same
     truncated_at: TruncatedAt = None,
-    confirm_rows: ConfirmRows = None,
+    confirm_rows: ConfirmRows = [],  # noqa: B006 - the same
     take_over: TakeOver = [],  # noqa: B006 - the same
     json_: AsJson = False,
 ) -> None:
@@ -125,7 +127,7 @@ def plan(
     reload_started_at: ReloadStarted = None,
     truncate: Truncate = [],  # noqa: B006 - the same
     truncated_at: TruncatedAt = None,
-    confirm_rows: ConfirmRows = None,
+    confirm_rows: ConfirmRows = [],  # noqa: B006 - the same
     rebuild: Rebuild = [],  # noqa: B006 - the same
     take_over: TakeOver = [],  # noqa: B006 - the same
     sql: Annotated[bool, typer.Option("--sql", help="Also print long SQL statements, such as those that create tables.")] = False,
@@ -154,7 +156,10 @@ def plan(
         documents = {one.table: one.to_document() for one in previews}
         typer.echo(json.dumps({"tables": documents, "models": {one.model: one.to_document() for one in models}}))
     else:
-        print_plan(previews, models, config, with_sql=sql)
+        uncertain = {one.table: one.leaving for one in previews if one.leaving and one.leaving != request.confirm_rows.get(one.table)}
+        confirming = attrs.evolve(request, confirm_rows={**request.confirm_rows, **uncertain})
+        again = words_of(config, table, confirming) if uncertain else ""
+        print_plan(previews, models, words_of(config, table, request), with_sql=sql, confirming=again)
     failing = any(one.is_bad for one in previews) or any(one.error for one in models)
     raise typer.Exit(1 if failing else 0)
 

@@ -1,6 +1,7 @@
 """Options and first steps that several commands share."""
 
 import re
+import shlex
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -64,12 +65,11 @@ TruncatedAt = Annotated[
 ]
 
 ConfirmRows = Annotated[
-    int | None,
+    list[str],
     typer.Option(
-        min=0,
-        help="So many rows of the one table of --truncate or --load-complete may leave, as plan has shown: required where nothing proves "
-        "a moment or a load.",
-        show_default=False,
+        metavar="[TABLE=]ROWS",
+        help="So many rows of the table of --truncate or --load-complete may leave, as plan has shown: required where nothing proves "
+        "a moment or a load. With several tables, one for each, such as public.orders=12.",
     ),
 ]
 
@@ -193,7 +193,7 @@ def run_request(
     truncate: Sequence[str],
     truncated_at: str | None,
     rebuild: Sequence[str] = (),
-    confirm_rows: int | None = None,
+    confirm_rows: Sequence[str] = (),
 ) -> "RunRequest":
     """Return the operator's request, from the options of a run.
 
@@ -219,10 +219,51 @@ def run_request(
             ],
             _WHERE,
         )
-    if confirm_rows is not None and len({*load_complete, *truncate}) != 1:
-        raise ConfigError(["--confirm-rows: belongs to one table; name one alone with --truncate or --load-complete"], _WHERE)
+    confirmed = _confirmed(confirm_rows, [*load_complete, *truncate])
+    if truncated_at is None and not confirmed.keys().isdisjoint(truncate):
+        # Without a moment it is now, and was another one when the rows were counted.
+        raise ConfigError(["--confirm-rows: say with --truncated-at for which moment the rows were counted, as plan shows it"], _WHERE)
     at = at if truncate else ""
-    return RunRequest(frozenset(load_complete), started, frozenset(truncate), at, frozenset(rebuild), confirm_rows)
+    return RunRequest(frozenset(load_complete), started, frozenset(truncate), at, frozenset(rebuild), confirmed)
+
+
+def _confirmed(texts: Sequence[str], tables: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of ``ROWS`` or ``TABLE=ROWS`` by table.
+
+    Raises:
+        ConfigError: a text is neither, or its table is not one of ``tables``, or has a number already.
+    """
+    found: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        if not name and len({*tables}) == 1:
+            name = tables[0]
+        if name not in tables:
+            raise ConfigError(
+                [f"--confirm-rows {text!r}: belongs to a table of --truncate or --load-complete; with several, write TABLE=ROWS"], _WHERE
+            )
+        if not re.fullmatch(r"[0-9]{1,18}", number) or name in found:
+            raise ConfigError([f"--confirm-rows {text!r}: is not one whole number of rows for the table"], _WHERE)
+        found[name] = int(number)
+    return found
+
+
+def words_of(config: str, tables: Sequence[str], request: "RunRequest") -> str:
+    """Return what follows ``dms-iceberg run`` for a request, quoted for a shell."""
+    from dms_iceberg.bronze.keys import shown_time
+
+    several = len(request.load_complete | request.truncate) > 1
+    given = [
+        *(("--table", name) for name in tables),
+        *(("--rebuild", name) for name in sorted(request.rebuild)),
+        *(("--load-complete", name) for name in sorted(request.load_complete)),
+        *((("--reload-started-at", shown_time(request.reload_started)),) if request.reload_started else ()),
+        *(("--truncate", name) for name in sorted(request.truncate)),
+        *((("--truncated-at", shown_time(request.truncated_at)),) if request.truncated_at else ()),
+        *(("--confirm-rows", f"{f'{name}=' if several else ''}{rows}") for name, rows in sorted(request.confirm_rows.items())),
+        *(("--take-over", name) for name in sorted(request.take_over)),
+    ]
+    return shlex.join([config, *(word for pair in given for word in pair)])
 
 
 def taking_over(request: "RunRequest", names: Sequence[str]) -> "RunRequest":

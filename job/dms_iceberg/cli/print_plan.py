@@ -1,7 +1,6 @@
 """What ``plan`` prints: of each table what is new, and what a run would do; SQL that is long only if asked for."""
 
 import itertools
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -19,15 +18,21 @@ _SHORT: Final = 100
 
 
 def print_plan(
-    previews: "Sequence[TablePreview]", models: "Sequence[ModelPreview]" = (), config: str = "CONFIG", *, with_sql: bool = False
+    previews: "Sequence[TablePreview]",
+    models: "Sequence[ModelPreview]" = (),
+    words: str = "CONFIG",
+    *,
+    with_sql: bool = False,
+    confirming: str = "",
 ) -> None:
     """Print what a run would do.
 
     Args:
         previews: the tables.
         models: the gold models.
-        config: the document as the command line names it.
+        words: what follows ``dms-iceberg run`` for such a run.
         with_sql: also statements of more than 100 characters.
+        confirming: the same with the numbers of rows that a run asks to confirm; "" if it asks for none.
     """
     out = console()
     for one in previews:
@@ -39,8 +44,10 @@ def print_plan(
     if bad:
         out.print(f"{counted(len(bad), 'table')} would fail or do nothing; correct what is named above", soft_wrap=True)
     if new:
-        out.print(f"{len(new):,} of {counted(len(previews), 'table')} would change: dms-iceberg run {shlex.quote(config)}", soft_wrap=True)
-    elif not bad:
+        out.print(f"{len(new):,} of {counted(len(previews), 'table')} would change: dms-iceberg run {words}", soft_wrap=True)
+    if confirming:
+        out.print(f"compare the rows that would leave with the source; if they are right: dms-iceberg run {confirming}", soft_wrap=True)
+    elif not bad and not new:
         out.print(f"nothing new in {counted(len(previews), 'table')}", soft_wrap=True)
 
 

@@ -40,7 +40,9 @@ def verify(
     ] = False,
     accept_source: Annotated[
         str,
-        typer.Option(metavar="IDENTITY", help="This is the right source, though earlier comparisons had another.", show_default=False),
+        typer.Option(
+            metavar="IDENTITY", help="This is the right source, though earlier comparisons noted none, or another.", show_default=False
+        ),
     ] = "",
     json_: AsJson = False,
 ) -> None:

@@ -28,12 +28,14 @@ class Effect:
     """What a truncate or a load does to the rows that the table has now.
 
     Attributes:
-        leave: how many of the present rows leave or end; None where only the load, once it is built, tells it.
+        leave: how many of the present rows leave or end; None where it is known later.
         stay: how many do not.
+        known: when ``leave`` is known, for a sentence.
     """
 
     leave: int | None
     stay: int = 0
+    known: str = "the load is built"
 
     @property
     def rows(self) -> int:
@@ -43,11 +45,15 @@ class Effect:
     def text(self, table: Table) -> str:
         """Return the effect as a sentence without its end."""
         if self.leave is None:
-            return f"how many rows would leave {table.target} is known once the load is built"
+            return f"how many rows would leave {table.target} is known once {self.known}"
         return f"{self.leave:,} of the {self.rows:,} rows that {table.target} has now would leave, {self.stay:,} would stay"
 
 
-def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int | None) -> None:
+UNMERGED = Effect(None, known="the files that were closed before it are merged")
+"""What a truncate does to a table while rows of older files are to come."""
+
+
+def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int | None, option: str = "--confirm-rows ") -> None:
     """Refuse what is doubtful until the operator confirms how many rows leave, and a number that is not the present one.
 
     Args:
@@ -55,6 +61,7 @@ def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int 
         doubt: why it is doubtful, one or more sentences; "" if it is certain.
         effect: the present effect.
         confirmed: the number of ``--confirm-rows``; None without it.
+        option: the words that confirm a number, without the number.
 
     Raises:
         TargetError: the number is missing or another one.
@@ -63,17 +70,24 @@ def refuse_unconfirmed(table: Table, doubt: str, effect: Effect, confirmed: int 
         return
     if effect.leave is None:
         raise TargetError(
-            f"{table.source}: {doubt or '--confirm-rows cannot be compared yet.'} {_sentence(effect.text(table))} Run without "
-            "--load-complete, which builds it and changes no row that readers see; then plan with --load-complete shows the number."
+            f"{table.source}: {doubt or '--confirm-rows cannot be compared yet.'} {_sentence(effect.text(table))} {_way_to_count(effect)}"
         )
     if confirmed is None:
         raise TargetError(
-            f"{table.source}: {doubt} {_sentence(effect.text(table))} Nothing was changed. If that is right, say so: run with "
-            f"--confirm-rows {effect.leave}."
+            f"{table.source}: {doubt} {_sentence(effect.text(table))} None has left. If that is right, say so: "
+            f"run with {option}{effect.leave}."
         )
     raise TargetError(
-        f"{table.source}: --confirm-rows {confirmed}, but {effect.text(table)}. Nothing was changed. Compare with the source, and "
+        f"{table.source}: --confirm-rows {confirmed}, but {effect.text(table)}. None has left. Compare with the source, and "
         "confirm the present number if it is right."
+    )
+
+
+def _way_to_count(effect: Effect) -> str:
+    if effect == UNMERGED:
+        return "Run with --truncate all the same: it merges them, and then shows the number."
+    return (
+        "Run without --load-complete, which builds it and changes no row that readers see; then plan with --load-complete shows the number."
     )
 
 
@@ -234,10 +248,12 @@ def load_doubt(table: Table, main: BranchState, found: BranchState, pending: Pen
 
 
 def truncate_doubt(table: Table, progress: Progress, at: str) -> str:
-    """Return why the moment of a truncate is doubtful, "" if it is compared with the time of the full load."""
+    """Return why a truncate is doubtful. It always is: no file shows that there was one, or when."""
+    nothing = f"DMS writes no truncate, so nothing shows that the source table was truncated at {shown_time(at)}."
     if progress.load_written or progress.loads == MergedLoads():
-        return ""
+        return nothing
     return (
+        f"{nothing} "
         f"{table.target} does not know when its full load was written, so nothing shows whether its rows are from before "
         f"--truncated-at {shown_time(at)}."
     )

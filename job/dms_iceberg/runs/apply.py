@@ -175,7 +175,8 @@ def _batch(here: TableContext, state: TableState, action: MergeBatch | SkipFiles
         # Files without columns do not create a table, so only this run can remember them.
         state.memory.skipped.update(file.version for file in planned.batch.files)
     # Plan a branch once more: its last file may have completed the load.
-    more = is_skipped or planned.batch.remaining > 0 or bool(planned.following) or planned.branch_state.branch is not None
+    is_awaited = bool(planned.following) or not state.memory.truncate_seen
+    more = is_skipped or planned.batch.remaining > 0 or is_awaited or planned.branch_state.branch is not None
     return Outcome(batch=report, warnings=report.warnings, more=more)
 
 

@@ -3,6 +3,10 @@
 A run executes the action, reads the state again and plans again, until nothing is left. `plan` shows the same actions and executes none.
 """
 
+import attrs
+
+from dms_iceberg.bronze.keys import shown_time
+from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import incomplete_warning, is_complete
@@ -54,6 +58,23 @@ def _is_truncate_first(state: TableState, request: RunRequest) -> bool:
     return state.table.source in request.truncate and not state.memory.truncate_seen
 
 
+def _with_told(state: TableState, request: RunRequest) -> TableState:
+    """Return the state with the truncate that the operator tells: no file from after it comes next, and nothing else is changed by it."""
+    return attrs.evolve(state, told=request.truncated_at if _is_truncate_first(state, request) else "")
+
+
+def is_truncate_seen(state: TableState, request: RunRequest) -> bool:
+    """Whether no request for a truncate is left to look at after the next action.
+
+    A truncate waits until the files that were closed before it are merged: their rows leave as well, so they are counted, too. One that
+    bronze has was confirmed before, and no row leaves a log.
+    """
+    at = request.truncated_at
+    if not _is_truncate_first(state, request) or at in state.pending.truncates or state.table.mode is Mode.APPEND:
+        return True
+    return at <= state.main.progress.truncated or not _with_told(state, request).files
+
+
 def plan(state: TableState, request: RunRequest) -> Action:
     """Return the next action.
 
@@ -69,6 +90,8 @@ def plan(state: TableState, request: RunRequest) -> Action:
     first = _preparation(state, request)
     if first is not None:
         return first
+    if not is_truncate_seen(state, request):
+        state = _with_told(state, request)
     refuse_later_loads(state.table, state.branch.progress, state.pending)
     if state.truncate is not None and not state.files:
         return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
@@ -82,9 +105,10 @@ def plan(state: TableState, request: RunRequest) -> Action:
 
 def _preparation(state: TableState, request: RunRequest) -> Action | None:
     """Return what must precede any file: the operator's requests, and changes of the table that the configuration requires."""
-    if _is_truncate_first(state, request) and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at):
-        doubt = truncate_doubt(state.table, state.main.progress, request.truncated_at)
-        return _confirmed(state, request, doubt, CountRows(state.main, request.truncated_at)) or RecordTruncate(request.truncated_at)
+    is_first = _is_truncate_first(state, request)
+    is_new = is_first and not refuse_truncate(state.table, state.branch, state.pending, request.truncated_at)
+    if is_new and is_truncate_seen(state, request):
+        return _told(state, request)
     if state.to_take_over:
         return TakeOver(state.to_take_over)
     if state.renames:
@@ -94,15 +118,24 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
     return RestoreBackfills(state.lost_backfills) if state.lost_backfills else None
 
 
-def _confirmed(state: TableState, request: RunRequest, doubt: str, count: CountRows) -> CountRows | None:
-    """Return the action that counts rows, None if the number is confirmed or need not be."""
-    is_named = state.table.source in request.load_complete | request.truncate
-    stated = request.confirm_rows if is_named else None
+def _told(state: TableState, request: RunRequest) -> CountRows | RecordTruncate:
+    """Return what a truncate needs that the operator tells: to be counted and confirmed, unless bronze has it."""
+    at, is_recorded = request.truncated_at, request.truncated_at in state.pending.truncates
+    doubt = truncate_doubt(state.table, state.main.progress, at)
+    if is_recorded or (state.effect is not None and state.effect.leave == 0 and state.table.source not in request.confirm_rows):
+        return RecordTruncate(at)
+    return _confirmed(state, request, doubt, CountRows(state.main, at), f"--truncated-at {shown_time(at)} ") or RecordTruncate(at)
+
+
+def _confirmed(state: TableState, request: RunRequest, doubt: str, count: CountRows, option: str = "") -> CountRows | None:
+    """Return the action that counts rows, None if the number is confirmed or need not be; ``option`` goes before ``--confirm-rows``."""
+    stated = request.confirm_rows.get(state.table.source)
     if not doubt and stated is None:
         return None
     if state.effect is None:
         return count
-    refuse_unconfirmed(state.table, doubt, state.effect, stated)
+    is_alone = len(request.load_complete | request.truncate) < 2
+    refuse_unconfirmed(state.table, doubt, state.effect, stated, f"{option}--confirm-rows {'' if is_alone else f'{state.table.source}='}")
     return None
 
 

@@ -14,7 +14,7 @@ from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.loads.epochs import completed
-from dms_iceberg.loads.moments import Effect
+from dms_iceberg.loads.moments import UNMERGED, Effect
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.loads.truncate import preview_truncate
 from dms_iceberg.runs.actions import (
@@ -36,7 +36,7 @@ from dms_iceberg.runs.actions import (
     Wait,
 )
 from dms_iceberg.runs.open_batch import open_batch
-from dms_iceberg.runs.plan import plan
+from dms_iceberg.runs.plan import is_truncate_seen, plan
 from dms_iceberg.runs.predict import TO_COME, after
 from dms_iceberg.runs.read_state import count_rows, read_state
 from dms_iceberg.runs.request import check_request, tables_with_kept_positions
@@ -64,6 +64,7 @@ class TablePreview:
         rebuilt_files: those of ``files`` that are already merged, and that a rebuild reads again.
         rows: None if only reading the files would give their number (CSV, JSON).
         notes: what the files of a new table do not prove, and what is right in most set-ups, so that it is no warning.
+        leaving: how many present rows a requested truncate or a complete load would take, where a run compares it; None for others.
         no_files: the message for a table without any file in bronze, for which a run would do nothing; None for others.
         renamed: old and new names of the columns that the run would rename. Not in the document.
         changes_rows: whether the run would change rows of the table or create it, as far as this is known without reading the files.
@@ -81,6 +82,7 @@ class TablePreview:
     notes: list[str] = attrs.field(factory=list)
     renamed: list[str] = attrs.field(factory=list)
     changes_rows: bool = False
+    leaving: int | None = None
     no_files: str | None = None
     error: str | None = None
 
@@ -133,11 +135,13 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
         action = plan(state, context.request)
         if isinstance(action, CountRows):
             # Rows that a run would first merge into the load are not there to be counted.
-            effect = Effect(None) if action.branch.head == TO_COME else count_rows(here, action)
+            to_come = UNMERGED if action.at else Effect(None)
+            effect = to_come if action.branch.head == TO_COME else count_rows(here, action)
+            one.leaving = effect.leave
             one.warnings += [f"{here.table.source}: {effect.text(here.table)}"] if not action.at else []
             state = attrs.evolve(state, effect=effect)
             continue
-        state.memory.truncate_seen = True
+        state.memory.truncate_seen = is_truncate_seen(state, context.request)
         one.steps += [text] if (text := words(action)) is not None else []
         if isinstance(action, Wait | Done):
             break

@@ -23,7 +23,7 @@ from dms_iceberg.runs.actions import CountRows, DropBranches, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
 from dms_iceberg.runs.observer import NO_OBSERVER, RunObserver
 from dms_iceberg.runs.open_batch import open_batch
-from dms_iceberg.runs.plan import plan
+from dms_iceberg.runs.plan import is_truncate_seen, plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.read_state import count_rows, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
@@ -180,7 +180,7 @@ def _step(here: TableContext, memory: RunMemory, report: TableReport, observer: 
         if isinstance(action, CountRows):
             state = attrs.evolve(state, effect=count_rows(here, action))
             action = plan(state, context.request)
-        memory.truncate_seen = True
+        memory.truncate_seen = is_truncate_seen(state, context.request)
         observer.doing(here.table.source, under_way(action))
         if not isinstance(action, ReadFiles):
             return apply(here, state, action)

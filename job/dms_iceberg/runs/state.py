@@ -114,6 +114,7 @@ class TableState:
         unresolved: whether rows of the quarantine must be resolved before the rebuild is published.
         memory: what the run remembers.
         opened: the next batch with its columns, once they are read.
+        told: 17 digits, the truncate that the operator tells and that waits for files from before it; "" for none.
         effect: which rows the requested truncate or the complete load takes, once they are counted.
         foreseen: what the table will remember after batches whose outcome was predicted; None before the first.
         warnings: about all of this, for the operator.
@@ -140,6 +141,7 @@ class TableState:
     unresolved: bool = False
     memory: RunMemory = attrs.field(factory=RunMemory)
     opened: OpenedBatch | None = None
+    told: str = ""
     effect: Effect | None = None
     foreseen: "Memory | None" = None
     warnings: tuple[str, ...] = ()
@@ -161,7 +163,7 @@ class TableState:
         A table without content has no rows to truncate. The branch of a load gets its truncates once it is the content.
         """
         waits = self.branch.head is None or (self.branch.branch is not None and not self.is_rebuilding)
-        return None if waits else next_truncate(self.pending.truncates, self.branch.progress)
+        return None if waits else next_truncate([*self.pending.truncates, *filter(None, [self.told])], self.branch.progress)
 
     @property
     def files(self) -> list[BronzeFile]:

@@ -49,6 +49,11 @@ class Address:
     ssl_mode: SslMode = SslMode.PREFER
     ssl_root_certificate: str | None = None
 
+    @property
+    def place(self) -> str:
+        """Server and database, for people."""
+        return f"{self.host}:{self.port}/{self.database}"
+
     def ssl_context(self) -> ssl.SSLContext | None:
         """The TLS context of a connection that must be encrypted, None if it need not be.
 

@@ -23,6 +23,7 @@ from dms_iceberg.verify.fingerprint import (
     REJECTED,
     SILVER,
     SOURCE,
+    SourceState,
     fingerprint_select,
     key_aggregates,
     range_aggregates,
@@ -77,6 +78,8 @@ class Comparison:
         self._head = self._seen()
         # Whether one task is enough; determined while the source is read.
         self._is_small = reading.expected <= options.small_rows
+        types = cleaning.types()
+        self._lookup_texts = [lookup_text(name, types[name]) for name in self._key]
         self.clock = ""
 
     def run(self) -> Difference:
@@ -252,8 +255,17 @@ class Comparison:
 
     def key_texts(self, keys: DataFrame) -> list[tuple[str, ...]]:
         """Return the keys as texts for looking them up at the source."""
-        types = self.cleaning.types()
-        return [tuple(row) for row in keys.selectExpr(*(lookup_text(name, types[name]) for name in self._key)).collect()]
+        return [tuple(row) for row in keys.selectExpr(*self._lookup_texts).collect()]
+
+    def seen_at_source(self, keys: DataFrame) -> dict[tuple[str, ...], SourceState]:
+        """Return the keys as texts, with what was seen of each at the source: ``keys`` have the column of that."""
+        found = keys.selectExpr(*self._lookup_texts, f"{SOURCE}.n", f"{SOURCE}.sum").collect()
+        return {tuple(row[:-2]): None if row[-2] is None else (row[-2], row[-1]) for row in found}
+
+    def source_states(self, rows: Sequence[str]) -> dict[tuple[str, ...], SourceState]:
+        """Return the keys of ``rows``, which the source has given for `Cleaning.expressions`, as texts with what they show of each."""
+        belonging = self._fingerprints(iter(rows)).where(f"{RANGE} IS NOT NULL")
+        return self.seen_at_source(self._by_key(belonging, SOURCE).selectExpr(*(quote(name) for name in self._key), state(SOURCE)))
 
     def rows_of(self, reader: Reader, keys: Sequence[Sequence[str]]) -> Iterator[str]:
         """Yield the source's rows of these keys, with a bounded number of keys per query."""

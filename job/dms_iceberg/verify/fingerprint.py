@@ -16,6 +16,8 @@ SOURCE, SILVER = "_cdc_source", "_cdc_silver"
 _HASH_BITS = 64
 _ROWS_IN_RANGE = 20_000
 _FEWEST_BITS, _MOST_BITS = 4, 14
+SourceState = tuple[int, int] | None
+"""What the source has of a key: the number of its rows and the sum of their fingerprints; None if it has none."""
 
 
 def range_bits(rows: int) -> int:

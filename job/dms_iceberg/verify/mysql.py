@@ -76,7 +76,7 @@ class MySqlSource:
     """
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
-        self.throttle = throttle
+        self.throttle, self.name = throttle, address.place
         self.connection = connect(address, READING_SESSION)
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:

@@ -115,7 +115,7 @@ class PostgresSource:
     """
 
     def __init__(self, address: Address, throttle: Throttle) -> None:
-        self.throttle = throttle
+        self.throttle, self.name = throttle, address.place
         self.connection = connect(address, "verify")
 
     @contextmanager

@@ -1,14 +1,19 @@
 """Repair: the source's rows of differing keys, as change files of the job's own below ``_repair/`` in the table's bronze folder.
 
 Bronze is the log, so what repairs silver is in bronze as well, and the next run merges it like any other change. Its position has the
-source's time just before the first snapshot. Both sides have not changed since then, so a change of the key that the row lacks was
-committed later, and wins over the repair whenever it arrives.
+source's time just before the first look (C). These hold, so that a repair never wins over a change that its row lacks, and is never
+ahead of one that it has:
+
+- Whatever the row lacks was committed after the read for its file, which is in a later second than C. So its commit time is after C, also
+  where commit times are whole seconds (MySQL): it wins over the repair, whenever it arrives.
+- The row is read, and compared with what was seen before, in one snapshot: a key that the source has changed since it was compared is left
+  out, and the change file that is to come brings it. So nothing is written that was inserted, or came back, since the look.
 """
 
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from io import BytesIO
 from typing import Any
@@ -18,19 +23,20 @@ import pyarrow.parquet as pq
 import structlog
 from pyspark.sql import DataFrame
 
-from dms_iceberg.bronze.keys import repair_key, table_prefix
+from dms_iceberg.bronze.keys import repair_key, shown_time, table_prefix
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.config.model import Change as ChangeNames
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
+from dms_iceberg.source.errors import SourceError
 from dms_iceberg.spark.broadcast import materialised
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import decimal_of
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference
 from dms_iceberg.verify.facts import NotedSource
-from dms_iceberg.verify.fingerprint import ANY_KIND, KIND
+from dms_iceberg.verify.fingerprint import ANY_KIND, KIND, SOURCE, SourceState
 from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.repair_checks import check_repair, clock_doubt, doubts, end_doubt, refuse, repaired_columns
 from dms_iceberg.verify.verdict import shown_counts
@@ -39,6 +45,8 @@ _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_FILE = 1_000
 _LEAST_SETTLE = 1.0
 _KIND = "_cdc_kind"
+_SECOND_DIGITS = 14
+_MOST_WAITS = 60
 _NO_PLACE = (
     "bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes, and could win over a newer one. "
     "Load the tables again instead; where the task writes $AR_H_CHANGE_SEQ, and the document names it, before a new load, differences "
@@ -68,6 +76,8 @@ def refuse_repair(config: Config, options: Options) -> None:
 def write_repair(comparison: Comparison, difference: Difference, noted: NotedSource | None) -> None:
     """Write change files for keys that remain different; the verdict gets what is to be written, then the number of written changes.
 
+    Keys that the source has changed since they were compared are left out.
+
     Args:
         comparison: the finished comparison.
         difference: what it has found.
@@ -94,48 +104,94 @@ def write_repair(comparison: Comparison, difference: Difference, noted: NotedSou
     columns = repaired_columns(cleaning)
     check_repair(comparison, columns, counts, noted)
     kinds = ", ".join(string_literal(kind) for kind in counts)
-    keys = comparison.key_texts(chosen.where(f"{_KIND} IN ({kinds})"))
-    refuse(comparison, end_doubt(comparison, keys))
+    seen = comparison.seen_at_source(chosen.where(f"{_KIND} IN ({kinds})"))
+    refuse(comparison, end_doubt(comparison, [*seen]))
     verdict.to_repair = counts
-    _LOG.info("repair_planned", table=cleaning.table.source, keys=len(keys), **counts)
+    _LOG.info("repair_planned", table=cleaning.table.source, keys=len(seen), **counts)
     options.say(f"{cleaning.table.source}: the repair will {shown_counts(counts)}")
     if not options.dry_run:
-        _write(comparison, columns, keys, noted)
+        _write(comparison, columns, seen, noted)
 
 
 def _chosen(comparison: Comparison, difference: Difference) -> DataFrame | None:
-    """Return the keys that a repair is about, each once, with their kind in `_KIND`: those that differ, and those of the quarantine.
+    """Return the keys that a repair is about: those that differ, and those of the quarantine.
+
+    Each is there once, with its kind in `_KIND` and what was seen of it at the source.
 
     If silver and source are equal by now, a repair resolves rows of the quarantine that do not identify the row they change.
     """
     cleaning, target = comparison.cleaning, comparison.target
     names = [quote(name) for name in cleaning.shape.key]
     # Without a difference, the frame has no states.
-    differing = difference.rows.selectExpr(*names, f"{KIND} AS {_KIND}") if difference.count else None
+    differing = difference.rows.selectExpr(*names, f"{KIND} AS {_KIND}", SOURCE) if difference.count else None
     unclear = ambiguous_keys(cleaning.context, cleaning.table, target.progress(), cleaning.shape) if target.exists() else None
     if unclear is None:
         return differing
     others = unclear.select(*names).distinct()
     if differing is not None:
         others = others.join(differing, on=list(cleaning.shape.key), how="left_anti")
-    found = comparison.states_now(materialised(others)).selectExpr(*names, f"{ANY_KIND} AS {_KIND}")
+    found = comparison.states_now(materialised(others)).selectExpr(*names, f"{ANY_KIND} AS {_KIND}", SOURCE)
     return materialised(found if differing is None else differing.union(found))
 
 
-def _write(comparison: Comparison, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]], noted: NotedSource | None) -> None:
+def _write(
+    comparison: Comparison, columns: Sequence[SourceColumn], seen: Mapping[tuple[str, ...], SourceState], noted: NotedSource | None
+) -> None:
     cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
     bronze = context.config.bronze
-    shown = shown_rows(columns, bronze)
+    shown, keys, left = shown_rows(columns, bronze), [*seen], 0
+    # One read for both: the row to write, and what it is compared with.
+    expressions = list(dict.fromkeys([*cleaning.expressions, *(column.sql for column in columns)]))
+    compared, written = _picker(expressions, cleaning.expressions), _picker(expressions, [column.sql for column in columns])
     for start in range(0, len(keys), _KEYS_IN_FILE):
-        with comparison.snapshot([column.sql for column in columns]) as reader:
-            # Each file is from a connection or transaction of its own, which may have come to another server.
-            refuse(comparison, [*doubts(comparison, reader.facts(), noted), *clock_doubt(comparison, reader.clock)])
-            found = [shown(row) for row in comparison.rows_of(reader, keys[start : start + _KEYS_IN_FILE])]
-        rows = changes(columns, cleaning.lookup or (), keys[start : start + _KEYS_IN_FILE], found)
-        key = repair_key(table_prefix(table.schema_name, table.table_name), reader.clock)
+        part = keys[start : start + _KEYS_IN_FILE]
+        clock, found = _read(comparison, expressions, part, noted)
+        now = comparison.source_states([compared(row) for row in found])
+        same = [key for key in part if now.get(key) == seen[key]]
+        left += len(part) - len(same)
+        rows = changes(columns, cleaning.lookup or (), same, [shown(written(row)) for row in found])
+        if not rows:
+            continue
+        key = repair_key(table_prefix(table.schema_name, table.table_name), clock)
         context.store.put(key, encode(columns, bronze.change, rows, comparison.clock))
         comparison.verdict.repaired += len(rows)
         _LOG.info("repair_written", table=table.source, file=key, rows=len(rows))
+    if left:
+        comparison.verdict.warnings.append(
+            f"{left:,} keys were left out of the repair, because the source has changed them since they were compared: their change files "
+            "are to come. Compare again once they are merged"
+        )
+
+
+def _read(
+    comparison: Comparison, expressions: Sequence[str], keys: Sequence[Sequence[str]], noted: NotedSource | None
+) -> tuple[str, list[str]]:
+    """Return the source's clock and its rows of these keys, read in a later second than the first look.
+
+    Raises:
+        TargetError: something speaks against the repair by now.
+        SourceError: the source cannot be read, or its clock stands still.
+    """
+    for _ in range(_MOST_WAITS):
+        with comparison.snapshot(expressions) as reader:
+            # Each file is from a connection or transaction of its own, which may have come to another server.
+            refuse(comparison, [*doubts(comparison, reader.facts(), noted), *clock_doubt(comparison, reader.clock)])
+            if reader.clock[:_SECOND_DIGITS] > comparison.clock[:_SECOND_DIGITS]:
+                return reader.clock, list(comparison.rows_of(reader, keys))
+        comparison.options.wait(_LEAST_SETTLE)
+    stands = f"the source's clock still shows the second of the first look, {shown_time(comparison.clock[:_SECOND_DIGITS])}"
+    raise SourceError(f"{comparison.cleaning.table.source}: {stands}, after {_MOST_WAITS} waits of a second. Look at its clock.")
+
+
+def _picker(every: Sequence[str], some: Sequence[str]) -> Callable[[str], str]:
+    """Return a function that turns a row of the expressions ``every`` into one of ``some`` of them, both JSON arrays of texts."""
+    places = [every.index(one) for one in some]
+
+    def picked(row: str) -> str:
+        cells = json.loads(row)
+        return json.dumps([cells[place] for place in places], ensure_ascii=False)
+
+    return picked
 
 
 def changes(

@@ -65,12 +65,35 @@ def check_repair(comparison: Comparison, columns: Sequence[SourceColumn], counts
         TargetError: something speaks against the repair; the message has all of it.
     """
     reasons = [
+        *_of_source(comparison, noted),
         *_of_columns(comparison.cleaning, columns),
         *size_doubts(comparison.verdict, comparison.options.max_repair, counts),
         *_of_state(comparison.cleaning),
     ]
     reasons += doubts(comparison, comparison.facts, noted)
     refuse(comparison, reasons)
+
+
+def _of_source(comparison: Comparison, noted: NotedSource | None) -> Iterator[str]:
+    """Yield why nothing but the address says that the source is the right one."""
+    verdict, token = comparison.verdict, comparison.facts.token
+    if comparison.options.accept_source:
+        return
+    rows = f"{rows_in_common(verdict):,} of the {verdict.rows_silver:,} rows that silver has are the same there"
+    if noted is None:
+        yield (
+            "no earlier comparison has noted its source, so nothing shows that "
+            f"{comparison.source.name} is the database that DMS captures: {rows}. Run verify without --repair first, and look at what it "
+            f"shows: it notes a source whose rows fit. If you are certain: --accept-source {token}"
+        )
+    elif verdict.rows_silver and not rows_in_common(verdict):
+        yield f"{rows}: {comparison.source.name} has another table's rows, or was emptied. If it is right: --accept-source {token}"
+
+
+def rows_in_common(verdict: TableVerdict) -> int:
+    """Return how many rows of silver are known to be the same at the source."""
+    differing = sum(verdict.differing[kind] for kind in ("surplus", "collided", "different"))
+    return max(0, verdict.rows_silver - differing - verdict.unsettled)
 
 
 def refuse(comparison: Comparison, reasons: Sequence[str]) -> None:
@@ -98,7 +121,9 @@ def doubts(comparison: Comparison, facts: Facts, noted: NotedSource | None) -> l
 
 
 def clock_doubt(comparison: Comparison, now: str) -> list[str]:
-    """Return whether the source's clock, 20 digits, is before the newest change in silver."""
+    """Return whether the source's clock, 20 digits, is before the newest change in silver, or before the first look."""
+    if now < comparison.clock:
+        return [f"the source's clock went back while it was compared, from {shown_time(comparison.clock[:17])} to {shown_time(now[:17])}"]
     newest = comparison.target.progress().committed
     if newest <= now[: len(newest)]:
         return []

@@ -48,7 +48,13 @@ class Reader(Protocol):
 
 
 class Source(Protocol):
-    """A connection to the source; only one table uses it at a time."""
+    """A connection to the source; only one table uses it at a time.
+
+    Attributes:
+        name: server and database, as the operator has named them.
+    """
+
+    name: str
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         """Return the columns of a table, in its order; raise `SourceError` if there is no such table, or it is not what DMS captures."""

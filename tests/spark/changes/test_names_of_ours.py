@@ -152,7 +152,8 @@ def test_backfills_rebuilds_truncates_and_reloads_in_every_mode(lake: Lake) -> N
     assert merge(NO_REQUEST) == after
     assert merge(RunRequest(rebuild=every), **RULE) == after
     left = {**dict.fromkeys(MODES, current[2:]), "append": log}
-    assert merge(RunRequest(truncate=every, truncated_at="20260301100130000"), **RULE) == left
+    leaving = {f"public.{mode}": 2 for mode in MODES if mode != "append"}
+    assert merge(RunRequest(truncate=every, truncated_at="20260301100130000", confirm_rows=leaving), **RULE) == left
     lake.enter(2)
     named = Named(lake, "2026-03-02 10:00:00.000000")
     for mode in MODES:
@@ -167,7 +168,7 @@ class FakeSource:
     """A database whose tables have these rows: texts by column."""
 
     rows: Sequence[dict[str, str]]
-    clock: str = "20260301110000000000"
+    name: str = "a fake"
 
     def columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
         return (*(SourceColumn(name, name, "string", "text") for name in NAMES), SourceColumn(AMOUNT, AMOUNT, "int", "int"))

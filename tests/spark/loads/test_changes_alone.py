@@ -9,6 +9,7 @@ from dms_iceberg.context import NO_REQUEST, RunRequest
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
+from support.confirming import confirming
 from support.lake import Lake
 
 ID_V = [("id", pa.int64()), ("v", pa.string())]
@@ -73,5 +74,5 @@ def test_a_rebuild_and_a_truncate_keep_what_is_known(lake: Lake) -> None:
     rebuild = RunRequest(rebuild=frozenset({"public.t"}))
     assert not run(lake.spark, config, ["public.t"], request=rebuild).tables["public.t"].warnings
     truncate = RunRequest(truncate=frozenset({"public.u"}), truncated_at="20260301100200000")
-    run(lake.spark, config, ["public.u"], request=truncate)
+    assert confirming(lambda told: run(lake.spark, config, ["public.u"], request=told), truncate).errors == {}
     assert said(lake, config) == {"plan": set(), "status": set(), "run": set()}

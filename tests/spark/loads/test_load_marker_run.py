@@ -116,7 +116,7 @@ def test_marker_over_no_file_wipes_nothing(lake: Lake) -> None:
     lake.load("public.u", ID_V, NEW)
     word = RunRequest(load_complete=frozenset({"public.t"}))
     assert "--confirm-rows 2" in str(run(lake.spark, config, request=word).tables["public.t"].error)
-    report = run(lake.spark, config, request=attrs.evolve(word, confirm_rows=2)).tables["public.t"]
+    report = run(lake.spark, config, request=attrs.evolve(word, confirm_rows={"public.t": 2})).tables["public.t"]
     assert (report.error, lake.rows("t", "id, v")) == (None, [])
 
 

@@ -45,7 +45,8 @@ def epoch_one(lake: Lake, *tables: str) -> None:
 
 def merge(lake: Lake, *tables: str, complete: tuple[str, ...] = (), files: int = 1, rows: int | None = None) -> dict[str, TableReport]:
     config = lake.config({f"public.{table}": {} for table in tables}, batch={"max_files": files})
-    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete), confirm_rows=rows))
+    confirmed = {f"public.{table}": rows for table in complete} if rows is not None else {}
+    report = run(lake.spark, config, request=RunRequest(frozenset(f"public.{table}" for table in complete), confirm_rows=confirmed))
     for table in report.tables.values():
         for batch in table.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
@@ -108,10 +109,11 @@ def test_idle_and_empty_tables_wait_for_the_operators_word(lake: Lake) -> None:
     reports = merge(lake, "idle", "empty", complete=("idle", "empty"))
     # Nothing proves that the source table is empty, and not that the folder is the wrong one.
     assert (reports["idle"].error, reports["idle"].warnings) == (None, [])
-    assert "3 of the 3 rows" in str(reports["empty"].error) and "--confirm-rows 3" in str(reports["empty"].error)
+    error = str(reports["empty"].error)
+    assert "3 of the 3 rows" in error and error.endswith("run with --confirm-rows public.empty=3.")
     assert (lake.rows("idle", "id, v"), lake.rows("empty", "id, v")) == ([(9, "new")], OLD)
     [plan] = preview(lake.spark, lake.config({"public.empty": {}}), request=RunRequest(frozenset({"public.empty"})))
-    assert plan.error == reports["empty"].error
+    assert plan.error == error.replace("public.empty=3.", "3.")
     wrong = merge(lake, "empty", complete=("empty",), rows=2)["empty"].error
     assert "--confirm-rows 2, but 3 of the 3 rows" in str(wrong)
     reports = merge(lake, "empty", complete=("empty",), rows=3)

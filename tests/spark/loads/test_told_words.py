@@ -27,7 +27,9 @@ def dated(path: Any, at: str) -> None:
     os.utime(path, (moment, moment))
 
 
-def one(lake: Lake, entry: dict[str, Any], **request: Any) -> TableReport:
+def one(lake: Lake, entry: dict[str, Any], rows: int | None = None, **request: Any) -> TableReport:
+    """A run with the operator's words, of which ``rows`` confirms how many rows leave."""
+    request |= {"confirm_rows": {"public.t": rows}} if rows is not None else {}
     return run(lake.spark, lake.config({"public.t": entry}), ["public.t"], request=RunRequest(**request)).tables["public.t"]
 
 
@@ -45,7 +47,7 @@ def test_a_truncate_before_a_load_whose_files_are_gone(lake: Lake, mode: str) ->
     word: dict[str, Any] = {"truncate": frozenset({"public.t"}), "truncated_at": "20260301090000000"}
     error = one(lake, entry, **word).error
     assert "the full load was written until 2026-03-01T10:00:00Z" in str(error)
-    assert one(lake, entry, **word, confirm_rows=2).error == error, "what is impossible needs no number"
+    assert one(lake, entry, **word, rows=2).error == error, "what is impossible needs no number"
     # The object may also have come by another way.
     marker = lake.path("public.t", "_repair/TRUNCATE-20260301-090000000.json")
     marker.parent.mkdir(exist_ok=True)
@@ -56,8 +58,8 @@ def test_a_truncate_before_a_load_whose_files_are_gone(lake: Lake, mode: str) ->
     # A number that the operator gives is compared, though this moment is certain.
     word["truncated_at"] = "20260301110000000"
     leave = 0 if mode == "append" else 2
-    assert f"--confirm-rows 7, but {leave} of the 2 rows" in str(one(lake, entry, **word, confirm_rows=7).error)
-    assert (one(lake, entry, **word, confirm_rows=leave).error, lake.rows("t", "id") == before) == (None, mode == "soft_delete")
+    assert f"--confirm-rows 7, but {leave} of the 2 rows" in str(one(lake, entry, **word, rows=7).error)
+    assert (one(lake, entry, **word, rows=leave).error, lake.rows("t", "id") == before) == (None, mode == "soft_delete")
 
 
 def test_a_moment_that_is_stated_again_begins_the_reload_again(lake: Lake) -> None:
@@ -87,7 +89,7 @@ def test_a_key_that_the_load_rejects_keeps_its_last_good_version(lake: Lake) -> 
     lake.run_one(lake.config({"public.t": RULE}))
     lake.enter(2)
     lake.load("public.t", ID_V, [(1, 9), (2, 4), (5, 9)])
-    report = one(lake, RULE, load_complete=frozenset({"public.t"}), confirm_rows=1)
+    report = one(lake, RULE, load_complete=frozenset({"public.t"}), rows=1)
     assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
     assert lake.rows("t", "id, v") == [(1, 1), (2, 4)]
     # Any change of the new load is newer, and so is the rejected row itself once the rule lets it pass.
@@ -133,7 +135,7 @@ def test_what_an_earlier_build_of_the_load_has_rejected_keeps_no_row(lake: Lake,
     assert one(lake, entry, reload_started="20260301120000000").quarantined == 1
     dated(lake.load("public.t", ID_V, [(1, 4)]), "20260301130500000")
     told: dict[str, Any] = {"reload_started": "20260301130000000", "load_complete": frozenset({"public.t"})}
-    assert one(lake, entry, **told, confirm_rows=1).error is None
+    assert one(lake, entry, **told, rows=1).error is None
     present = {"soft_delete": " WHERE NOT _cdc_deleted", "history": " WHERE _is_current"}.get(mode, "")
     rows = lake.spark.sql(f"SELECT id, v FROM lake.{lake.namespace}.t{present}").collect()
     assert [tuple(row) for row in rows] == [(1, 4)]
@@ -151,7 +153,7 @@ def test_a_key_in_another_order_than_the_columns(lake: Lake) -> None:
     lake.run_one(lake.config({"public.t": entry}))
     lake.enter(2)
     lake.load("public.t", ID_V_K, [(1, 1, 9), (2, 2, 4)])
-    report = one(lake, entry, load_complete=frozenset({"public.t"}), confirm_rows=1)
+    report = one(lake, entry, load_complete=frozenset({"public.t"}), rows=1)
     assert (report.error, report.warnings, report.lost_versions) == (None, [], False)
     assert lake.rows("t", "id, v, k") == [(1, 1, 1), (2, 2, 4)]
 
@@ -198,8 +200,8 @@ def test_what_a_load_deletes_is_what_was_counted(lake: Lake, mode: str) -> None:
     lake.load("public.t", ID_V, [(2, 9), (3, 4)])
     other = {**entry, "rules": [*RULE["rules"], {"name": "positive", "expr": "v > 0"}]}
     word: dict[str, Any] = {"load_complete": frozenset({"public.t"})}
-    assert "1 of the 3 rows" in str(one(lake, other, **word, confirm_rows=7).error)
-    assert one(lake, other, **word, confirm_rows=1).error is None
+    assert "1 of the 3 rows" in str(one(lake, other, **word, rows=7).error)
+    assert one(lake, other, **word, rows=1).error is None
     there = {"soft_delete": "NOT _cdc_deleted", "history": "_is_current"}[mode]
     assert sorted(row[:2] for row in lake.rows("t", f"id, v, {there}") if row[2]) == [(2, 2), (3, 4)]
 

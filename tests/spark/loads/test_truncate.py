@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 
@@ -16,6 +17,7 @@ from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver.table import TargetTable
+from support.confirming import asked, confirming
 from support.crash_books import check_books, snapshot_ids
 from support.crash_process import JobProcess
 from support.lake import Lake
@@ -68,7 +70,8 @@ def late(lake: Lake, name: str) -> None:
 
 def merge(lake: Lake, *names: str, truncate: bool = False, at: str = AT) -> dict[str, TableReport]:
     word = RunRequest(truncate=frozenset(tables(*names)), truncated_at=at) if truncate else RunRequest()
-    report = run(lake.spark, lake.config(tables(*names)), request=word)
+    config = lake.config(tables(*names))
+    report = confirming(lambda told: run(lake.spark, config, request=told), word)
     for one in report.tables.values():
         for batch in one.batches:
             assert batch.rows_read == batch.applied + batch.superseded + batch.stale + batch.filtered + batch.quarantined
@@ -169,17 +172,24 @@ def test_changes_from_after_are_merged_already(lake: Lake) -> None:
 
 
 @pytest.mark.release
-def test_killed_at_each_step(lake: Lake) -> None:
+@pytest.mark.parametrize("told_again", [True, False])
+def test_killed_at_each_step(lake: Lake, told_again: bool) -> None:
     points = {"p_told": "after-truncate-recorded", "p_publish": "before-publish", "p_commit": "after-commit"}
     for name in points:
         begin(lake, name)
     assert errors(merge(lake, *points)) == []
     document = lake.document(tables(*points), parallelism=len(points))
     words = [word for name in points for word in ("--truncate", f"public.{name}")]
+    words += [word for name in points for word in ("--confirm-rows", f"public.{name}=2")]
     kill_at = [f"{point}@public.{name}" for name, point in points.items()]
     with JobProcess(document, lake.folder, kill_at, [*words, "--truncated-at", "2026-03-01T10:02:30Z"]) as job:
         assert job.wait() == -signal.SIGKILL, job.text()
     assert [lake.rows(name, "id") for name in points] == [[(1,), (3,)], [(1,), (3,)], []]
+    # Who says it again is not asked again.
+    if told_again:
+        reports = run(lake.spark, lake.config(tables(*points)), request=RunRequest(truncate=frozenset(tables(*points)), truncated_at=AT))
+        assert reports.errors == {}
+        assert [lake.rows(name, "id") for name in points] == [[]] * len(points)
     for name in points:
         later(lake, name)
     # Nobody has to say it again.
@@ -198,12 +208,17 @@ def test_what_is_refused_and_what_a_plan_shows(lake: Lake) -> None:
     word = RunRequest(truncate=frozenset({"public.mirror"}), truncated_at=AT)
     assert errors(merge(lake, "mirror")) == []
     [plan] = preview(lake.spark, lake.config(tables("mirror")), request=word)
+    assert (plan.leaving, plan.sql, plan.changes_rows) == (2, [], False)
+    assert "2 of the 2 rows" in str(plan.error) and "run with --truncated-at 2026-03-01T10:02:30Z --confirm-rows 2." in str(plan.error)
+    assert plan.error == run(lake.spark, lake.config(tables("mirror")), request=word).tables["public.mirror"].error
+    word = attrs.evolve(word, confirm_rows={"public.mirror": 2})
+    [plan] = preview(lake.spark, lake.config(tables("mirror")), request=word)
     assert plan.error is None
     assert ([sql.split(" ")[0] for sql in plan.sql], plan.changes_rows) == (["DELETE"], True)
     assert "would end 2 of the 2 rows" in plan.warnings[-1]
     assert lake.rows("mirror", "id") == [(1,), (3,)]
     # A rebuild that is asked for as well comes first, as in a run.
-    both = RunRequest(truncate=word.truncate, truncated_at=AT, rebuild=word.truncate)
+    both = attrs.evolve(word, rebuild=word.truncate)
     [plan] = preview(lake.spark, lake.config(tables("mirror")), request=both)
     assert (plan.error, plan.rebuilt_files > 0, [sql.split(" ")[0] for sql in plan.sql]) == (None, True, ["DELETE"])
     # The load may have rows from after such a moment.
@@ -347,7 +362,7 @@ def test_the_row_that_a_truncate_ended_is_not_at_its_key_any_more(lake: Lake) ->
         begin(lake, name)
     assert lake.run(config).errors == {}
     word = RunRequest(truncate=frozenset(config.tables), truncated_at=AT)
-    assert run(lake.spark, config, request=word).errors == {}
+    assert confirming(lambda told: run(lake.spark, config, request=told), word).errors == {}
     for half in (1, 2):
         for name, story in CUT.items():
             write(lake, f"public.{name}", 3 + half, story[half], first=57 + 8 * half, at="2026030110030000")
@@ -362,8 +377,37 @@ def test_a_soft_delete_by_a_truncate_stays_when_the_key_turns_out_to_have_been_c
     config = lake.config({"public.t": {"mode": "soft_delete"}})
     begin(lake, "t")
     assert lake.run(config).errors == {}
-    assert run(lake.spark, config, request=RunRequest(truncate=frozenset(config.tables), truncated_at=AT)).errors == {}
+    word = RunRequest(truncate=frozenset(config.tables), truncated_at=AT)
+    assert confirming(lambda told: run(lake.spark, config, request=told), word).errors == {}
     write(lake, "public.t", 2, [("I", (1, "n"), None), ("D", (1, "A"), None)], at="2026030110020000")
     assert lake.run(config).errors == {}
     assert lake.rows("t", "id, v, _cdc_deleted") == [(1, "n", True), (2, "b", True), (3, "c", True)]
     assert lake.open_quarantine(config, "t") == []
+
+
+def test_rows_of_older_files_that_wait_are_counted(lake: Lake) -> None:
+    """A truncate told for a time that is too late takes their rows as well, though the table does not have them yet."""
+    config = lake.config(tables(*MODES))
+    for mode in MODES:
+        begin(lake, mode)
+    assert lake.run(config).errors == {}
+    for mode in MODES:
+        lake.changes(f"public.{mode}", cdc(2), ID_V, [("I", clock(2), 77, 5, "e"), ("I", clock(2, 1), 79, 6, "f")])
+        later(lake, mode)
+    word = RunRequest(truncate=frozenset(config.tables), truncated_at=AT)
+    plans = {one.table: one for one in preview(lake.spark, config, request=word)}
+    first = run(lake.spark, config, request=word)
+    for mode in MODES[:3]:
+        plan, one = plans[f"public.{mode}"], first.tables[f"public.{mode}"]
+        assert "is known once the files that were closed before it are merged" in str(plan.error)
+        assert (plan.leaving, plan.steps) == (None, ["merge a batch"])
+        assert ([batch.rows_read for batch in one.batches], asked(one)) == ([2], 4), "not the file that has changes from after it"
+    one = first.tables["public.append"]
+    assert (one.error, plans["public.append"].error, sum(batch.rows_read for batch in one.batches)) == (None, None, 4)
+    numbers = {f"public.{mode}": number for mode, number in zip(MODES, (4, 3, 4), strict=False)}
+    told = run(lake.spark, config, request=attrs.evolve(word, confirm_rows=numbers))
+    assert [*told.errors] == ["public.soft_delete"] and "but 4 of the 5 rows" in told.errors["public.soft_delete"]
+    assert lake.rows("mirror", "id, v") == EXPECTED["mirror"]
+    assert confirming(lambda told: run(lake.spark, config, request=told), word).errors == {}
+    kept = [key for key, _, deleted, _ in shown(lake, "soft_delete") if not deleted]
+    assert (kept, [row[0] for row in shown(lake, "history") if row[-1]]) == ([1, 4], [1, 4])

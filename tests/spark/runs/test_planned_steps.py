@@ -50,7 +50,7 @@ def test_plan_names_the_actions_of_a_run_in_their_order(lake: Lake, monkeypatch:
     lake.spark.sql(f"ALTER TABLE lake.{lake.namespace}.made_again CREATE BRANCH {LEFT}")
     lake.changes("public.altered", cdc_name(2), [*COLUMNS, ("note", pa.string())], [("U", T2, 69, 1, "A", 1, "new")])
     config, name = lake.config(AFTER), frozenset({"public.made_again"})
-    request = RunRequest(truncate=name, truncated_at=AT, rebuild=name)
+    request = RunRequest(truncate=name, truncated_at=AT, rebuild=name, confirm_rows={"public.made_again": 1})
     planned = {one.table: one for one in preview(lake.spark, config, request=request)}
     assert {table: (one.steps, one.error) for table, one in planned.items()} == {table: (steps, None) for table, steps in STEPS.items()}
 

@@ -1,6 +1,7 @@
 """What the command line refuses, it refuses before Spark starts."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 import typer
 
 from dms_iceberg.cli.app import main
-from dms_iceberg.cli.options import percentage, seconds
+from dms_iceberg.cli.options import percentage, run_request, seconds, taking_over, words_of
+from dms_iceberg.context import NO_REQUEST
 from dms_iceberg.spark import session
 
 COMMANDS = {
@@ -144,6 +146,35 @@ def test_a_time_that_utc_does_not_have_is_refused(document: str, options: list[s
         main(["run", document, *options])
     assert left.value.code == 2
     assert f"{options[2]} '{options[3]}': not a time of the years 1 to 9999 in UTC" in capsys.readouterr().err
+
+
+def test_the_words_of_a_run_are_those_that_were_given() -> None:
+    given = (
+        ["public.l"],
+        "2026-03-01T10:00:00+01:00",
+        ["public.a b"],
+        "2026-03-01T10:00:00.5Z",
+        ["public.r"],
+        ["public.a b=2", "public.l=0"],
+    )
+    request = taking_over(run_request(*given), ["public.o"])
+    words = shlex.split(words_of("my shop.json", ["public.l"], request))
+    assert words[0] == "my shop.json"
+    pairs = [*zip(words[1::2], words[2::2], strict=True)]
+    values = {name: [value for option, value in pairs if option == name] for name, _ in pairs}
+    assert values == {
+        "--table": ["public.l"],
+        "--rebuild": ["public.r"],
+        "--load-complete": ["public.l"],
+        "--reload-started-at": ["2026-03-01T09:00:00Z"],
+        "--truncate": ["public.a b"],
+        "--truncated-at": ["2026-03-01T10:00:00.5Z"],
+        "--confirm-rows": ["public.a b=2", "public.l=0"],
+        "--take-over": ["public.o"],
+    }
+    assert words_of("shop.json", [], NO_REQUEST) == "shop.json"
+    alone = run_request([], None, ["public.t"], "2026-03-01T10:00:00Z", [], ["2"])
+    assert words_of("shop.json", [], alone) == "shop.json --truncate public.t --truncated-at 2026-03-01T10:00:00Z --confirm-rows 2"
 
 
 @pytest.mark.parametrize(("text", "share"), [("1%", 0.01), ("0.5%", 0.005), (" 100 % ", 1.0), ("0%", 0.0)])

@@ -157,8 +157,13 @@ def test_plan_names_the_table_first_and_what_is_new(capsys: pytest.CaptureFixtur
     ]
     print_plan([TablePreview(table=ODD, steps=["rename columns", "merge a batch", "merge a batch"])])
     assert capsys.readouterr().out.splitlines()[1] == "  would rename columns; merge a batch (2 times)"
-    print_plan([TablePreview(table="a", rows=0)], config="shop.json")
+    print_plan([TablePreview(table="a", rows=0)], words="shop.json")
     assert capsys.readouterr().out.splitlines() == ["a: no new file", "nothing new in 1 table"]
+    print_plan([TablePreview(table="a", leaving=2, error="unsure")], words="shop.json", confirming="shop.json --confirm-rows 2")
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "1 table would fail or do nothing; correct what is named above",
+        "compare the rows that would leave with the source; if they are right: dms-iceberg run shop.json --confirm-rows 2",
+    ]
 
 
 def test_plan_shows_long_sql_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:

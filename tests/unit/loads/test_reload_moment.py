@@ -193,16 +193,21 @@ def test_a_number_is_confirmed_by_itself_alone(doubt: str, leave: int | None, co
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((["public.t"], "2026-03-01T10:00:00Z", [], None, [], 3), ""),
-        (([], None, ["public.t"], None, [], 0), ""),
+        ((["public.t"], "2026-03-01T10:00:00Z", [], None, [], ["3"]), ""),
+        (([], None, ["public.t"], "2026-03-01T10:00:00Z", [], ["public.t=3"]), ""),
+        (([], None, ["public.t", "public.u"], "2026-03-01T10:00:00Z", [], ["public.t=3"]), ""),
+        (([], None, ["public.t"], None, [], ["3"]), "for which moment the rows were counted"),
+        (([], None, ["public.t"], "2026-03-01T10:00:00Z", [], ["3", "public.t=3"]), "not one whole number"),
+        (([], None, ["public.t"], "2026-03-01T10:00:00Z", [], ["-3"]), "not one whole number"),
+        (([], None, ["public.t"], "2026-03-01T10:00:00Z", [], ["public.u=3"]), "belongs to a table"),
         (([], "2999-01-01T00:00:00Z", [], None), "is to come"),
-        (([], None, [], None, [], 3), "belongs to one table"),
-        ((["public.t", "public.u"], None, [], None, [], 3), "belongs to one table"),
+        (([], None, [], None, [], ["3"]), "belongs to a table"),
+        ((["public.t", "public.u"], None, [], None, [], ["3"]), "belongs to a table"),
     ],
 )
 def test_what_the_command_line_takes(words: tuple[object, ...], says: str) -> None:
     if not says:
-        assert run_request(*words).confirm_rows == words[5]  # type: ignore[arg-type]
+        assert run_request(*words).confirm_rows == {"public.t": 3}  # type: ignore[arg-type]
         return
     with pytest.raises(ConfigError, match=says):
         run_request(*words)  # type: ignore[arg-type]

@@ -6,12 +6,12 @@ from typing import Any
 import attrs
 import pytest
 
-from dms_iceberg.bronze.keys import BronzeFile, parse_key
-from dms_iceberg.config.model import Batch, Table
+from dms_iceberg.bronze.keys import BronzeFile, parse_key, shown_time
+from dms_iceberg.config.model import Batch, Mode, Table
 from dms_iceberg.context import BatchPlan, BranchState, RunRequest
 from dms_iceberg.errors import BronzeError, DmsIcebergError, TargetError
 from dms_iceberg.loads.load_marker import LoadMarker
-from dms_iceberg.loads.moments import Effect
+from dms_iceberg.loads.moments import UNMERGED, Effect
 from dms_iceberg.loads.no_files import NoFiles
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch
@@ -37,7 +37,7 @@ from dms_iceberg.runs.actions import (
     TakeOver,
     Wait,
 )
-from dms_iceberg.runs.plan import MOST_COMPARISONS, is_rebuild_next, plan
+from dms_iceberg.runs.plan import MOST_COMPARISONS, is_rebuild_next, is_truncate_seen, plan
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
@@ -46,12 +46,13 @@ from dms_iceberg.silver.schema_diff import AddColumn, SchemaPlan
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 TABLE = Table(source="public.t", target="sales.t", key=("id",))
+LOG = attrs.evolve(TABLE, mode=Mode.APPEND)
 LOADED = Progress(epoch=1, frontier="20260301100000000", high_water="1")
 SWITCH = ("ALTER TABLE t ADD COLUMN _cdc_deleted boolean",)
 RENAME = RenameColumn("old", "new")
 ADDED = AddColumn("note", "string")
 FILLED = AddColumn("note", "string", "none")
-AT, LATER = "20260301110000000", "20260301120000000"
+SOONER, AT, LATER = "20260301100000000", "20260301110000000", "20260301120000000"
 REBUILD = "20260302000000000"
 
 
@@ -125,10 +126,11 @@ NO_FILES = NoFiles("public.t: no files")
 EMPTY = NoFiles("")
 NOTHING, MARKER = RunRequest(), LoadMarker("s3://m", "20260302000000000", 2, 0, "20260301000000000")
 COMPLETE = RunRequest(load_complete=frozenset({"public.t"}))
-CONFIRMED = attrs.evolve(COMPLETE, confirm_rows=3)
-OF_ANOTHER = RunRequest(load_complete=frozenset({"public.other"}), confirm_rows=3)
+CONFIRMED = attrs.evolve(COMPLETE, confirm_rows={"public.t": 3})
+OF_ANOTHER = RunRequest(load_complete=frozenset({"public.other"}), confirm_rows={"public.other": 3})
 UNKNOWN = attrs.evolve(LOADED, loads=MergedLoads(frozenset({b"8 bytes."})))
 TRUNCATE = RunRequest(truncate=frozenset({"public.t"}), truncated_at=AT)
+AGREED = attrs.evolve(TRUNCATE, confirm_rows={"public.t": 3})
 REPLAY = RunRequest(replay=())
 REBUILT = RunRequest(rebuild=frozenset({"public.t"}))
 TOLD = RunMemory(truncate_seen=True)
@@ -168,9 +170,16 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("a truncate that is applied", {"main": main(attrs.evolve(LOADED, truncated=AT)), "pending": pending(truncates=(AT,))}, NOTHING, Done),
     ("a truncate of a table without content", {**FRESH, "pending": pending(LATE, truncates=(AT,))}, NOTHING, ReadFiles),
     ("a truncate waits until a load is the content", {"branch": load(), "pending": pending(truncates=(AT,))}, NOTHING, Wait),
-    ("the operator tells of a truncate", {"pending": pending(EARLY)}, TRUNCATE, RecordTruncate),
+    ("the operator tells of a truncate", {"effect": Effect(0, 3)}, TRUNCATE, RecordTruncate),
+    ("whose rows are counted", {"pending": pending(LATE)}, TRUNCATE, CountRows),
+    ("and confirmed", {"pending": pending(LATE), "effect": Effect(3)}, AGREED, RecordTruncate),
+    ("once older files are merged", {"pending": pending(EARLY, LATE)}, AGREED, ReadFiles),
+    ("beside an older truncate", {"pending": pending(LATE, truncates=(SOONER,))}, AGREED, CountRows),
+    ("where it is not there already", {"pending": pending(EARLY, truncates=(AT,))}, TRUNCATE, RecordTruncate),
+    ("or takes no row from a log", {"table": LOG, "pending": pending(EARLY), "effect": Effect(0, 3)}, TRUNCATE, RecordTruncate),
+    ("a takeover comes before older files", {"to_take_over": ("t",), "pending": pending(EARLY)}, TRUNCATE, TakeOver),
     ("which is told once", {"pending": pending(EARLY, truncates=(AT,)), "memory": TOLD}, TRUNCATE, ReadFiles),
-    ("and before a rename", {"renames": (RENAME,)}, TRUNCATE, RecordTruncate),
+    ("and before a rename", {"renames": (RENAME,), "effect": Effect(0)}, TRUNCATE, RecordTruncate),
     ("a truncate that is applied is not told", {"main": main(attrs.evolve(LOADED, truncated=AT))}, TRUNCATE, Done),
     ("a load has files left", {"branch": load(), "pending": pending(LOAD_2, EARLY)}, COMPLETE, ReadFiles),
     ("changes complete a load", {"branch": load(), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, CompleteLoad),
@@ -193,7 +202,7 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     (
         "and recorded once its number is confirmed",
         {"main": main(UNKNOWN), "effect": Effect(3)},
-        attrs.evolve(TRUNCATE, confirm_rows=3),
+        attrs.evolve(TRUNCATE, confirm_rows={"public.t": 3}),
         RecordTruncate,
     ),
     (
@@ -234,6 +243,25 @@ def test_what_comes_next(given: dict[str, Any], request_: RunRequest, action: ty
     assert plan(state(**given), request_) == found or isinstance(found, MergeBatch | SkipFiles), "planning changes nothing"
 
 
+@pytest.mark.parametrize(
+    ("given", "request_", "is_seen"),
+    [
+        ({}, NOTHING, True),
+        ({}, TRUNCATE, True),
+        ({"pending": pending(LATE)}, TRUNCATE, True),
+        ({"pending": pending(EARLY)}, TRUNCATE, False),
+        ({"pending": pending(LOAD)}, TRUNCATE, False),
+        ({"pending": pending(EARLY), "memory": TOLD}, TRUNCATE, True),
+        ({"pending": pending(EARLY)}, RunRequest(truncate=frozenset({"public.u"}), truncated_at=AT), True),
+        ({"pending": pending(EARLY, truncates=(AT,))}, TRUNCATE, True),
+        ({"pending": pending(EARLY), "main": main(attrs.evolve(LOADED, truncated=AT))}, TRUNCATE, True),
+        ({"pending": pending(EARLY), "table": LOG}, TRUNCATE, True),
+    ],
+)
+def test_a_truncate_is_looked_at_once_older_files_are_merged(given: dict[str, Any], request_: RunRequest, is_seen: bool) -> None:
+    assert is_truncate_seen(state(**given), request_) is is_seen
+
+
 def test_words_tell_what_a_batch_is_for() -> None:
     branches = {"": main(), " for the load": load(), " for the rebuild": rebuilt()}
     for words_, branch in branches.items():
@@ -248,7 +276,7 @@ def test_every_action_is_in_the_table() -> None:
 
 
 FIRST: list[tuple[dict[str, Any], RunRequest, type[Action]]] = [
-    ({}, TRUNCATE, RecordTruncate),
+    ({"table": LOG, "effect": Effect(0)}, TRUNCATE, RecordTruncate),
     ({"to_take_over": ("t",)}, NOTHING, TakeOver),
     ({"renames": (RENAME,)}, NOTHING, RenameColumns),
     ({"outdated": ("b",)}, NOTHING, DropBranches),
@@ -323,10 +351,20 @@ REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]
     (
         "another number",
         {"branch": load(None), "effect": Effect(3, 1)},
-        attrs.evolve(COMPLETE, confirm_rows=4),
+        attrs.evolve(COMPLETE, confirm_rows={"public.t": 4}),
         TargetError,
         "--confirm-rows 4, but 3 of",
     ),
+    ("a truncate", {"effect": Effect(3, 1)}, TRUNCATE, TargetError, f"run with --truncated-at {shown_time(AT)} --confirm-rows 3."),
+    (
+        "one of several truncates",
+        {"effect": Effect(3, 1)},
+        attrs.evolve(TRUNCATE, truncate=frozenset({"public.t", "public.u"})),
+        TargetError,
+        "--confirm-rows public.t=3.",
+    ),
+    ("another number for a truncate", {"effect": Effect(0, 4)}, AGREED, TargetError, "--confirm-rows 3, but 0 of the 4 rows"),
+    ("a truncate to be counted", {"effect": UNMERGED}, TRUNCATE, TargetError, "it merges them, and then shows the number"),
     ("a load to be built", {"branch": load(None), "effect": Effect(None)}, CONFIRMED, TargetError, "is known once the load is built"),
     ("a reload beside what it ignores", IGNORED, COMPLETE, BronzeError, "would empty sales.t"),
     (
@@ -366,6 +404,15 @@ def test_batch_has_what_it_was_planned_on() -> None:
     assert (found.plan.main, found.plan.truncates, found.plan.following, found.creates) == (7, [AT], [LATER], None)
 
 
+def test_a_batch_before_a_truncate_that_is_told_does_not_know_it() -> None:
+    found = plan(state(**opened() | {"pending": pending(EARLY, LATE)}), TRUNCATE)
+    assert isinstance(found, MergeBatch)
+    assert (found.plan.batch.files, found.plan.truncates, found.plan.following) == ((EARLY,), [], []), "it may be refused"
+    waiting = plan(state(pending=pending(EARLY, LATE)), TRUNCATE)
+    assert isinstance(waiting, ReadFiles)
+    assert (waiting.batch.files, waiting.batch.remaining, waiting.batch.pending_since) == ((EARLY,), 0, "20260301000000000")
+
+
 def test_table_is_made_with_the_columns_of_its_first_batch() -> None:
     found = plan(state(**opened(**FRESH)), NOTHING)
     assert isinstance(found, MergeBatch)
@@ -378,7 +425,7 @@ def steps(begin: TableState, request_: RunRequest = NOTHING, most: int = 20) -> 
     taken = []
     while len(taken) < most:
         action = plan(begin, request_)
-        begin.memory.truncate_seen = True
+        begin.memory.truncate_seen = is_truncate_seen(begin, request_)
         if isinstance(action, ReadFiles):
             assert isinstance(action.batch, FileBatch)
             known = opened(*([ADDED] if "note" not in (begin.columns or {"note": ""}) else []))["opened"]
@@ -397,8 +444,8 @@ PREDICTED: list[tuple[str, dict[str, Any], RunRequest, list[str]]] = [
     ("a first load and its changes", {**FRESH, "pending": pending(LOAD, LOAD_2, EARLY)}, NOTHING, ["MergeBatch", "MergeBatch", "Done"]),
     ("a truncate between changes", {"columns": {"id": "int", "note": "string"}, "pending": pending(EARLY, LATE, truncates=(AT,))}, NOTHING,
      ["MergeBatch", "ApplyTruncate", "MergeBatch", "Done"]),
-    ("a truncate that the operator tells of", {"columns": {"note": "string"}, "pending": pending(EARLY, LATE)}, TRUNCATE,
-     ["RecordTruncate", "MergeBatch", "ApplyTruncate", "MergeBatch", "Done"]),
+    ("a truncate that the operator tells of", {"columns": {"note": "string"}, "pending": pending(EARLY, LATE), "effect": Effect(3)}, AGREED,
+     ["MergeBatch", "RecordTruncate", "ApplyTruncate", "MergeBatch", "Done"]),
     ("a new load", {"columns": {"note": "string"}, "branch": load(None), "pending": pending(LOAD, EARLY)}, NOTHING,
      ["MergeBatch", "CompleteLoad", "MergeBatch", "Done"]),
     ("a new load without changes", {"columns": {"note": "string"}, "branch": load(None), "pending": pending(LOAD)}, NOTHING,

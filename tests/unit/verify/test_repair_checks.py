@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+import attrs
 import pytest
 
-from dms_iceberg.verify.repair_checks import allowed_keys, size_doubts
+from dms_iceberg.verify.repair_checks import allowed_keys, clock_doubt, rows_in_common, size_doubts
 from dms_iceberg.verify.verdict import TableVerdict
 
 
@@ -47,3 +48,52 @@ def test_keys_of_the_quarantine_weigh_as_much_as_others(counts: Mapping[str, int
     verdict = TableVerdict(table="public.t", target="silver.t", rows_source=rows, rows_silver=rows)
     found = list(size_doubts(verdict, share, counts))
     assert (len(found), (says or "") in "".join(found)) == (int(says is not None), True)
+
+
+@pytest.mark.parametrize(
+    ("differing", "unsettled", "common"),
+    [({}, 0, 8), ({"missing": 5}, 0, 8), ({"surplus": 2, "different": 3}, 1, 2), ({"different": 8}, 0, 0), ({"collided": 6}, 5, 0)],
+)
+def test_rows_in_common_are_those_that_are_known_to_be_the_same(differing: Mapping[str, int], unsettled: int, common: int) -> None:
+    verdict = TableVerdict(table="public.t", target="silver.t", rows_silver=8, unsettled=unsettled)
+    verdict.differing |= differing
+    assert rows_in_common(verdict) == common
+
+
+@attrs.frozen
+class _Progress:
+    committed: str
+
+
+@attrs.frozen
+class _Target:
+    newest: str
+
+    def progress(self) -> _Progress:
+        return _Progress(self.newest)
+
+
+@attrs.frozen
+class _Comparison:
+    clock: str
+    target: _Target
+
+
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        ("20260301100000500000", ""),
+        ("20260301100001000000", ""),
+        ("20260301100000499999", "went back while it was compared, from 2026-03-01T10:00:00.5Z to 2026-03-01T10:00:00.499Z"),
+        ("20260301095959000000", "went back while it was compared"),
+    ],
+)
+def test_a_clock_that_went_back_since_the_first_look_is_refused(now: str, says: str) -> None:
+    comparison = _Comparison("20260301100000500000", _Target("20260301100000000"))
+    found = clock_doubt(comparison, now)  # type: ignore[arg-type]
+    assert (len(found), says in "".join(found)) == (int(bool(says)), True)
+
+
+def test_a_clock_before_the_newest_change_of_silver_is_refused() -> None:
+    found = clock_doubt(_Comparison("20260301100000500000", _Target("20260301100002000")), "20260301100001000000")  # type: ignore[arg-type]
+    assert "silver holds a change committed at 2026-03-01T10:00:02Z" in found[0]
