@@ -82,7 +82,9 @@ def one(lake: Lake, entry: dict[str, Any], **request: Any) -> TableReport:
     return run(lake.spark, lake.config({"public.t": entry}), ["public.t"], request=RunRequest(**request)).tables["public.t"]
 
 
-@pytest.mark.parametrize("mode", ["mirror", "soft_delete", pytest.param("history", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "mode", ["mirror", pytest.param("soft_delete", marks=pytest.mark.long), pytest.param("history", marks=pytest.mark.long)]
+)
 def test_keys_of_every_form(lake: Lake, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """The load rejects a row, and lacks one whose key looks alike."""
     monkeypatch.setenv("DMS_ICEBERG_MASK_SALT", "salt")

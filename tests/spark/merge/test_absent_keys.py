@@ -141,7 +141,7 @@ def test_rows_that_a_replay_has_resolved_count_as_well(lake: Lake, write_mode: s
     assert lake.open_quarantine(config, "t") == []
     assert [text for text in table_statuses(lake.spark, config)[0].warnings if WORDS in text] == []
     # The next run looks back as far.
-    lake.changes(SOURCE, cdc_name(2), V, [("D", T2, 61, "unknown", 1)])
+    lake.changes(SOURCE, cdc_name(2), V, [("U", T2, 61, "0", 1)])
     assert said(lake.run_one(config)) == []
 
 
