@@ -18,6 +18,7 @@ from dms_iceberg.sql.cdc_columns import (
     FILE_NAME,
     FILE_TIME,
     FILTERED,
+    KEY_TEXT,
     OLD_KEY,
     OP,
     POSITION,
@@ -237,4 +238,16 @@ def masked_select(
         salt = salts.get(column.declared.mask_salt or "")
         text = text_sql(name, types[column.name], texts[column.name]) if column.name in types and column.name in texts else None
         selected.append(f"{masked_sql(column.name, mask, salt, text)} AS {name}" if mask else name)
-    return [*selected, *_CARRIED, *carried, FILTERED, PROBLEM, FAILED_RULE]
+    further = [_masked_key_text(columns, salts) if name == KEY_TEXT else name for name in carried]
+    return [*selected, *_CARRIED, *further, FILTERED, PROBLEM, FAILED_RULE]
+
+
+def _masked_key_text(columns: Sequence[SilverColumn], salts: Mapping[str, str]) -> str:
+    """SQL of `KEY_TEXT` with the masks of its columns applied: also a text that does not fit its column is not shown."""
+    parts = []
+    for column in columns:
+        if column.is_key:
+            text, mask = f"{KEY_TEXT}.{quote(column.name)}", column.declared.mask
+            masked = masked_sql(column.name, mask, salts.get(column.declared.mask_salt or ""), text) if mask else text
+            parts.append(f"{masked} AS {quote(column.name)}")
+    return f"struct({', '.join(parts)}) AS {KEY_TEXT}"

@@ -271,7 +271,7 @@ def _absent_columns(columns: SourceColumns, table: Table, shape: Shape, elsewher
 
 
 def _key_text_sql(shape: Shape, frame: DataFrame) -> str:
-    """SQL of `KEY_TEXT`: a key that its type does not hold is NULL in silver's form, like every other such key."""
+    """SQL of `KEY_TEXT`, before its masks (`masked_select`): in silver's form a key that its type does not hold is NULL."""
     present = {name.lower(): (name, type_) for name, type_ in frame.dtypes}
     texts = [
         f"{value_text(*present[source])} AS {quote(column.name)}"

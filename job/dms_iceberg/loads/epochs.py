@@ -19,14 +19,13 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.kept_rows import kept_rows
+from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
 from dms_iceberg.loads.load_marker import MARKER_FOLDER
 from dms_iceberg.loads.reload import load_transaction
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
-from dms_iceberg.silver.cleaning import Cleaning, made_by
-from dms_iceberg.silver.key import key_property
+from dms_iceberg.silver.cleaning import made_by
 from dms_iceberg.silver.name_changes import RETURNED_PROPERTY
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
@@ -197,13 +196,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     kept = kept_rows(here, found, branch)
     warnings = kept.warnings(here)
     if table.mode is Mode.MIRROR:
-        rows, cleaning = kept.to_copy, Cleaning.of(table)
-        if rows is not None and (before := Cleaning.from_properties(target.properties())) is not None:
-            cleaning = attrs.evolve(cleaning, columns={**cleaning.columns, **before.unfilled()})
-        made = key_property(table, target.column_types()) | cleaning.to_properties() | withheld_by(target, branch)
-        transaction = target.transaction_of_branch(branch, planned_on, made)
-        if rows is not None:
-            transaction.append(rows, {PROGRESS_KEY: progress.to_json()})
+        transaction = switch_transaction(here, found, branch, planned_on, kept)
     else:
         transaction = load_transaction(here, found, branch, planned_on, kept)
         target.record_properties(transaction, withheld_by(target, branch))

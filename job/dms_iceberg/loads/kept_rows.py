@@ -1,29 +1,31 @@
 """What a load means for the rows that the table has now: which leave, and which stay because the load only rejected their newer version.
 
 A rejected row is at the source, so its key did not vanish: the last good version of the key stays, as with any rejected change. Modes
-that keep what a load lacks merge the load so (`reload`); into the new content of a mirror these rows are copied.
+that keep what a load lacks merge the load so (`reload`); into the new content of a mirror these rows are copied, by a rebuild as well.
 """
 
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dms_iceberg.bronze.position import is_load_sql
+from dms_iceberg.bronze.position import is_load_sql, load_prefix
 from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BranchState
+from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.loads.moments import Effect
-from dms_iceberg.silver.branch_summary import branch_summary
+from dms_iceberg.progress.progress import PROGRESS_KEY
+from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import key_property, silver_key_of
 from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.quarantine import open_rows
-from dms_iceberg.silver.rejected_key import silver_key_text_sql
+from dms_iceberg.silver.rejected_key import silver_key_sql
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
-from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
-from dms_iceberg.sql.json_text import json_sql
+from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT, POSITION
+from dms_iceberg.sql.quoting import string_literal
 
-_TEXT = "_cdc_key_text"
+_KEY = "_cdc_key"
 _PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 
@@ -67,22 +69,32 @@ class Kept:
         return tuple(found)
 
 
+def is_earlier_sql(load: int) -> str:
+    """SQL that is true for rows of a mirror from before ``load``: they stayed with it, and no change of their keys was merged since."""
+    return f"coalesce({POSITION} < {string_literal(load_prefix(load))}, false)"
+
+
 def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
-    """Return which present rows stay with a load; ``branch`` is that on which it is built."""
+    """Return which present rows stay with the load, or the rebuild of a load, that is built on ``branch``.
+
+    A rebuild has all rows of the load again, so only those may stay that stayed with the load: they are in none of its files.
+    """
     context, table, target = here.context, here.table, here.target
     rejected = open_rows(context.spark, context.config, table, found.progress) if found.head is not None else None
     mode = mode_of(target.all_columns())
-    if rejected is None or mode is Mode.APPEND or target.head() is None:
+    if rejected is None or mode is Mode.APPEND or target.head() is None or (found.rebuild and mode is not Mode.MIRROR):
         return Kept()
     # A change that was rejected is newer than the load, which has the row of its key.
     rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
     types = target.column_types()
     names = silver_key_of(table, types)
-    keys = rejected.selectExpr(f"{silver_key_text_sql('key', {name: types[name] for name in names})} AS {_TEXT}")
-    present = target.rows().where(_PRESENT.get(mode, "true")).withColumn(_TEXT, expr(json_sql(names)))
+    keys = rejected.select(expr(silver_key_sql("key", {name: types[name] for name in names})).alias(_KEY))
+    readable = keys.where(f"{_KEY} IS NOT NULL").select(f"{_KEY}.*").distinct()
+    present = target.rows().where(is_earlier_sql(found.progress.load) if found.rebuild else _PRESENT.get(mode, "true"))
     loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
-    rows = present.join(keys.distinct(), _TEXT, "left_semi").drop(_TEXT).join(loaded, names, "left_anti").select(*target.all_columns())
-    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_TEXT} IS NULL").count())
+    # Joined by values as in a MERGE: a double -0.0 is the key 0.0, and NaN is NaN.
+    rows = present.join(readable, names, "left_semi").join(loaded, names, "left_anti").select(*target.all_columns())
+    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_KEY} IS NULL").count())
 
 
 def _is_made_alike(here: TableContext, branch: str) -> bool:
@@ -98,6 +110,29 @@ def _is_made_alike(here: TableContext, branch: str) -> bool:
         and built.masks.items() <= present.masks.items()
         and built.sources.items() <= present.sources.items()
     )
+
+
+def switch_transaction(here: TableContext, found: BranchState, branch: str, planned_on: int | None, kept: Kept) -> Transaction:
+    """Return a transaction, not yet committed, that makes a branch the content of a mirror, with the rows that stay beside it.
+
+    Args:
+        here: the table.
+        found: the state of the branch.
+        branch: its name.
+        planned_on: main's head.
+        kept: rows of the present content (`kept_rows`).
+
+    Raises:
+        PlanIsStaleError: another writer committed since ``planned_on``.
+    """
+    table, target, rows, cleaning = here.table, here.target, kept.to_copy, Cleaning.of(here.table)
+    if rows is not None and (before := Cleaning.from_properties(target.properties())) is not None:
+        cleaning = attrs.evolve(cleaning, columns={**cleaning.columns, **before.unfilled()})
+    made = key_property(table, target.column_types()) | cleaning.to_properties() | withheld_by(target, branch)
+    transaction = target.transaction_of_branch(branch, planned_on, made)
+    if rows is not None:
+        transaction.append(rows, {PROGRESS_KEY: found.progress.to_json()})
+    return transaction
 
 
 def load_effect(here: TableContext, found: BranchState, branch: str) -> Effect:

@@ -5,8 +5,6 @@ the positions stay the same. When the branch has reached the table's progress, i
 one commit.
 """
 
-import json
-from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -17,23 +15,18 @@ from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.bronze.moved_keys import without_copies
 from dms_iceberg.bronze.position import load_prefix
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.context import BranchState, RunContext
+from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.epochs import REBUILD_BRANCH, building, rebuild_branches
+from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
+from dms_iceberg.loads.rebuild_check import check_rebuilt
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
-from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
-from dms_iceberg.silver.backfill import BACKFILL_KEY
-from dms_iceberg.silver.branch_summary import withheld_by
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.check_configuration import configuration_text
-from dms_iceberg.silver.cleaning import Cleaning
-from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.quarantine import all_rows, rejected_since
-from dms_iceberg.silver.row_counts import COUNTS, RowCounts
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.withheld import Withheld
-from dms_iceberg.sql.cdc_columns import IS_CURRENT, POSITION, ROW_POSITION
+from dms_iceberg.sql.cdc_columns import POSITION, ROW_POSITION
 from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import digest
 
@@ -161,95 +154,12 @@ def publish_rebuild(here: TableContext, found: BranchState, planned_on: int | No
         PlanIsStaleError: another writer committed after ``planned_on``, main's head, was read.
     """
     table, target = here.table, here.target
-    warnings = _check(here, found, planned_on)
+    kept = kept_rows(here, found, str(found.branch))
+    warnings = check_rebuilt(here, found, planned_on, kept)
     failpoint("before-switch", table.source)
-    made = key_property(table, target.column_types()) | Cleaning.of(table).to_properties() | withheld_by(target, str(found.branch))
-    transaction = target.transaction_of_branch(str(found.branch), planned_on, made)
+    transaction = switch_transaction(here, found, str(found.branch), planned_on, kept)
     transaction.remove_branches(rebuild_branches(target))
     target.commit(transaction)
     failpoint("after-switch", table.source)
     _LOG.info("rebuilt", table=table.source, run_id=here.context.run_id, warnings=list(warnings))
     return warnings
-
-
-def _check(here: TableContext, found: BranchState, planned_on: int | None) -> tuple[str, ...]:
-    """Compare the rebuilt content with the row counts of its batches and with the table's keys; return warnings.
-
-    Raises:
-        TargetError: they differ.
-    """
-    table, target = here.table, here.target
-    counts = RowCounts()
-    for snapshot in target.lineage(found.branch):
-        if ACCOUNTING_KEY not in snapshot.summary and BACKFILL_KEY not in snapshot.summary:
-            # At this snapshot the branch was emptied.
-            break
-        accounting = json.loads(snapshot.summary.get(ACCOUNTING_KEY, "{}"))
-        counts += RowCounts(*(accounting.get(name, 0) for name in COUNTS))
-    key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
-    doubled, lost = _compare(table, target, str(found.branch), key)
-    refused, same = counts.filtered + counts.quarantined, _same_keys(here, key)
-    deletes = 0 if same else _rejected_deletes(here.context, table, found)
-    problem = None
-    if counts.rows_read != counts.accounted:
-        problem = f"{counts.rows_read} rows were read and {counts.accounted} are accounted for. Report this defect"
-    elif doubled:
-        problem = f"{doubled} keys have more than one row. Report this defect"
-    elif same and lost > refused:
-        problem = (
-            f"it lacks {lost} keys that the table has, and only {refused} rows were filtered or quarantined. Either bronze no longer has "
-            "all change files that were merged, or the table has rows that did not come from them. Restore the files; "
-            "or load into a new target"
-        )
-    elif deletes:
-        problem = (
-            f"{deletes} deletes were quarantined, so deleted rows would be there again. A delete carries only the source's own key: if "
-            "the new key has other columns, let DMS load the table again into a new load epoch"
-        )
-    if problem is not None:
-        # A new rebuild sees restored files, whatever their modification times are.
-        target.remove_branch(str(found.branch))
-        raise TargetError(
-            f"{table.source}: the rebuilt content of {table.target} is not published: {problem}. Readers see the old content."
-        )
-    return (_missing_keys(here, lost, counts, planned_on),) if same and lost else ()
-
-
-def _missing_keys(here: TableContext, lost: int, counts: RowCounts, planned_on: int | None) -> str:
-    """Return the warning about keys whose absence the counts of rows allow: whether these rows had the keys is not compared."""
-    table = here.table
-    made, now = Cleaning.from_properties(here.target.properties()), Cleaning.of(table)
-    unchanged = made is not None and (made.filter, made.rules) == (now.filter, now.rules)
-    return (
-        f"{table.source}: the rebuilt content of {table.target} lacks {lost} key{'s' if lost > 1 else ''} that the content before has. "
-        f"{counts.filtered} rows were filtered and {counts.quarantined} quarantined, which may have had these keys, or others. "
-        + ("Filter and rules are those that the table was made with, which makes others likely. " if unchanged else "")
-        + "If these keys should be there, bronze has lost change files between the first and the latest ones: compare with the source "
-        f"(verify). The content before is snapshot {planned_on}: restore the files, roll the table back to it, and rebuild again."
-    )
-
-
-def _compare(table: Table, target: TargetTable, branch: str, key: Sequence[str]) -> tuple[int, int]:
-    """Count keys that the branch has more than once, and keys of the table that it lacks, in one pass."""
-    counted = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}.get(table.mode, "1")
-    # In one column: so no key column's name can collide with one that Spark gives an aggregate.
-    one = f"struct({', '.join(map(quote, key))}) AS _cdc_key"
-    old = target.rows().selectExpr(one, "1 AS _cdc_old", "0 AS _cdc_new", "0 AS _cdc_rows")
-    new = target.rows(branch).selectExpr(one, "0 AS _cdc_old", "1 AS _cdc_new", f"{counted} AS _cdc_rows")
-    by_key = old.union(new).groupBy("_cdc_key").agg({"_cdc_old": "max", "_cdc_new": "max", "_cdc_rows": "sum"})
-    row = by_key.selectExpr("count_if(`sum(_cdc_rows)` > 1)", "count_if(`max(_cdc_old)` > `max(_cdc_new)`)").collect()[0]
-    return row[0], row[1]
-
-
-def _same_keys(here: TableContext, key: Collection[str]) -> bool:
-    """Whether the configuration builds keys as the table's were built; otherwise the keys cannot be compared."""
-    properties = here.target.properties()
-    made, withheld = Cleaning.from_properties(properties), Withheld.from_properties(properties)
-    names = {name.lower() for name in key}
-    same = {name.lower() for name in json.loads(properties.get(KEY_PROPERTY, "[]"))} == names
-    return same and made is not None and not made.other_columns(here.table, names, withheld)
-
-
-def _rejected_deletes(context: RunContext, table: Table, found: BranchState) -> int:
-    rows = all_rows(context.spark, context.config, table)
-    return rows.where(f"op = 'D' AND {rejected_since(found.rebuild)}").count() if rows is not None else 0

@@ -11,11 +11,14 @@ from itertools import islice, takewhile
 from dms_iceberg.changes.identity import clock_prefix, known_clock
 from dms_iceberg.config.model import Change, Mode, Table
 from dms_iceberg.context import BatchPlan
+from dms_iceberg.iceberg.not_possible import NotPossibleError
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.present_rows import hides_rows
-from dms_iceberg.silver.table import TargetTable
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
+from dms_iceberg.silver.open_count import count_resolved_since
+from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, POSITION
 from dms_iceberg.sql.quoting import timestamp_literal
 
@@ -88,20 +91,28 @@ def absent_warning(table: Table, counts: Iterable[tuple[int, int]]) -> str | Non
     )
 
 
-def absent_warnings(target: TargetTable, table: Table, quarantined: int | None) -> list[str]:
+def absent_warnings(here: TableContext, quarantined: int | None) -> list[str]:
     """Return `absent_warning` of the newest snapshots, if any.
 
+    A change finds no row of a key while the row that it should find is in quarantine. So rows that are open now count against the absent
+    keys, and rows that were open at one of these snapshots and are resolved by now.
+
     Args:
-        target: the table, refreshed; it exists.
-        table: its configuration.
-        quarantined: open rows of its quarantine, None if there are some: changes of rows that are there find none in the table.
+        here: the table, refreshed; it exists.
+        quarantined: open rows of its quarantine, None if there are some.
     """
     # The content of a reload or rebuild begins with a snapshot without a row.
-    newest = takewhile(lambda one: one.summary.get("total-records") != "0", islice(target.lineage(), _MOST_SNAPSHOTS))
+    newest = list(takewhile(lambda one: one.summary.get("total-records") != "0", islice(here.target.lineage(), _MOST_SNAPSHOTS)))
     counts = [absent_keys(one.summary) for one in newest]
-    if quarantined is None or sum(absent for _, absent in counts) <= quarantined:
+    text = absent_warning(here.table, counts)
+    if text is None or quarantined is None:
         return []
-    return [text for text in [absent_warning(table, counts)] if text is not None]
+    replays = [Progress.from_json(one.summary[PROGRESS_KEY]).replay for one in newest if PROGRESS_KEY in one.summary]
+    try:
+        rejected = quarantined + count_resolved_since(here, replays[0], replays[-1])
+    except NotPossibleError:
+        return []
+    return [text] if sum(absent for _, absent in counts) > rejected else []
 
 
 def replaced_rows(summary: Mapping[str, str], latest: int) -> int:

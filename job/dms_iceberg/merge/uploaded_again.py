@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.silver.rejected_key import rejected_key_sql
 from dms_iceberg.sql.cdc_columns import OLD_KEY, POSITION
-from dms_iceberg.sql.json_text import json_sql
 
 
 def rewritten_rows(batch: BatchContext) -> DataFrame | None:
@@ -28,7 +28,7 @@ def rewritten_rows(batch: BatchContext) -> DataFrame | None:
     earlier = in_quarantine.where(in_quarantine["file"].isin([file.key for file in files])).select("id", "position", "key")
     if earlier.isEmpty():
         return None
-    cleaned = batch.clean()
-    there = cleaned.where(f"{OLD_KEY} = 0").selectExpr(f"{POSITION} AS position", f"{json_sql(batch.shape.key)} AS key").distinct()
+    cleaned = batch.clean(with_record=True)
+    there = cleaned.where(f"{OLD_KEY} = 0").selectExpr(f"{POSITION} AS position", f"{rejected_key_sql(batch.shape)} AS key").distinct()
     ended = earlier.join(there, ["position", "key"], "left_semi")
     return None if ended.isEmpty() else ended

@@ -59,7 +59,7 @@ class Outcome:
         warnings: for the operator.
         more: whether the table must be planned again.
         waits: whether the table waits for the end of a load.
-        lost_versions: whether rows left with a load that had only rejected them.
+        lost_versions: whether rows left with a load or rebuild that may have only rejected them.
     """
 
     statements: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
             state.memory.comparisons += 1
             warnings = publish_rebuild(here, branch, main)
             state.memory.rebuilt = True
-            return Outcome(warnings=warnings)
+            return Outcome(warnings=warnings, lost_versions=bool(warnings))
         case _:
             return Outcome(_content(here, state, action))
 

@@ -49,7 +49,7 @@ class TableReport:
         older: open rows of the quarantine from before this run; None if they were not counted, and the quarantine has rows from before.
         lost_races: how often another writer committed first, so that the table was planned again.
         stopped: the run was interrupted before everything was merged.
-        lost_versions: rows left with a load that had only rejected the newer version of their keys.
+        lost_versions: rows left with a load or rebuild that may have only rejected the newer version of their keys.
     """
 
     table: str

@@ -128,7 +128,9 @@ def _merge_all(here: TableContext, report: TableReport, listener: Listener | Non
     report.stopped = more
     describe_end(here.target, report)
     if report.absent:
-        _warn(here.context, report, *absent_warnings(here.target, here.table, open_rows_for_verdict(here)))
+        # As with `open_rows_for_verdict`, a quarantine that cannot be read is no failure of the run.
+        with contextlib.suppress(DmsIcebergError, *FAILURES):
+            _warn(here.context, report, *absent_warnings(here, open_rows_for_verdict(here)))
 
 
 def maintain_after_run(context: RunContext, table: Table, report: TableReport) -> None:

@@ -141,7 +141,7 @@ def _status(here: TableContext, state: ObjectStore) -> TableStatus:
         snapshots=target.snapshot_count(),
         delete_files=int(summary.get("total-delete-files", 0)),
         problem=_problem(here),
-        warnings=[*standing_warnings(target, table), *absent_warnings(target, table, rows), *warnings],
+        warnings=[*standing_warnings(target, table), *absent_warnings(here, rows), *warnings],
         new_files=new_files,
         quarantined=rows,
         quarantined_keys=keys,

@@ -8,8 +8,20 @@ from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
 
 
 def branch_summary(target: TargetTable, branch: str) -> Mapping[str, str]:
-    """Return the summary of a branch's newest batch, which records what the content must remember; empty before the first batch."""
-    return next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
+    """Return the summary of a branch's newest batch, which records what the content must remember; empty before the first batch.
+
+    Snapshots that only resolve rejected rows, or apply a truncate, record the progress alone.
+    """
+    newest: Mapping[str, str] = {}
+    for one in target.lineage(branch):
+        if WITHHELD_PROPERTY in one.summary:
+            return one.summary
+        if PROGRESS_KEY in one.summary:
+            newest = newest or one.summary
+        elif one.summary.get("total-records") == "0":
+            # At this snapshot the branch was emptied: those before it are main's.
+            break
+    return newest
 
 
 def withheld_by(target: TargetTable, branch: str) -> dict[str, str]:

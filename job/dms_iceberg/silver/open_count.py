@@ -1,6 +1,7 @@
 """How many rows of a table's quarantine are open, without a Spark job: what a run or `status` says must not take seconds."""
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from dms_iceberg.config.model import Config, Table
@@ -51,6 +52,17 @@ def count_open_and_keys(here: TableContext, progress: Progress) -> tuple[int, in
     return len(rows), len({row["key"] for row in rows if row["key"] is not None})
 
 
+def count_resolved_since(here: TableContext, newest: str, before: str) -> int:
+    """Return how many rows of the quarantine were resolved by replays from ``newest`` back to, and without, ``before`` ("" for all).
+
+    Raises:
+        NotPossibleError: only Spark could count.
+    """
+    if newest in ("", before):
+        return 0
+    return len(_resolved(here, newest, before))
+
+
 def _open_rows(here: TableContext, rejected: TargetTable, progress: Progress) -> list[dict[str, Any]]:
     rows = [row for row in few_rows(rejected, _COLUMNS).to_pylist() if (row.get("load") or 0) == progress.load]
     files = {(row["file"], row["etag"]) for row in rows}
@@ -61,12 +73,12 @@ def _open_rows(here: TableContext, rejected: TargetTable, progress: Progress) ->
     return [row for row in rows if (row["file"], row["etag"]) in merged and row["id"] not in resolved]
 
 
-def _resolved(here: TableContext, newest: str) -> set[str]:
+def _resolved(here: TableContext, newest: str, before: str = "") -> set[str]:
     replays = _refreshed(here, replays_name)
     if replays is None:
         return set()
     rows = few_rows(replays, ("id", "replay", "parent")).to_pylist()
-    counted = set(chain({row["replay"]: row["parent"] for row in rows}, newest))
+    counted = set(takewhile(lambda one: one != before, chain({row["replay"]: row["parent"] for row in rows}, newest)))
     return {row["id"] for row in rows if row["replay"] in counted}
 
 

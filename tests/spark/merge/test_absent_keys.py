@@ -8,6 +8,8 @@ import pytest
 
 from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.context import RunRequest
+from dms_iceberg.merge import absent_keys
+from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
@@ -115,3 +117,47 @@ def test_rows_deleted_while_the_load_ran_are_not_asked_for(lake: Lake) -> None:
     lake.run_one(config)
     lake.changes(SOURCE, cdc_name(1), COLUMNS, [("D", T1, 61, "2", "b"), ("D", T1, 65, "3", "b")])
     assert said(lake.run_one(config)) == []
+
+
+V = [("id", pa.string()), ("v", pa.int64())]
+SMALL = {"rules": [{"name": "small", "expr": "v < 5"}]}
+
+
+def rejected_and_found_absent(lake: Lake, keys: int) -> None:
+    """A load that lacks some keys, as they were rejected, and the deletes and updates of these keys."""
+    load(lake, [("0", 1), *((f"k{n}", 9) for n in range(keys))], V)
+    lake.run_one(lake.config({SOURCE: SMALL}))
+    changes = [("U" if n % 2 else "D", T1, 61 + n, f"k{n}", 1) for n in range(keys)]
+    lake.changes(SOURCE, cdc_name(1), V, changes)
+    lake.run_one(lake.config({SOURCE: SMALL}))
+
+
+@pytest.mark.parametrize("write_mode", ["merge-on-read", "copy-on-write"])
+def test_rows_that_a_replay_has_resolved_count_as_well(lake: Lake, write_mode: str) -> None:
+    """The changes that found no row are from before the replay, which finds the rejected rows stale."""
+    config = lake.config({SOURCE: {"write_mode": write_mode}})
+    rejected_and_found_absent(lake, 4)
+    assert replay(lake.spark, config).errors == {}
+    assert lake.open_quarantine(config, "t") == []
+    assert [text for text in table_statuses(lake.spark, config)[0].warnings if WORDS in text] == []
+    # The next run looks back as far.
+    lake.changes(SOURCE, cdc_name(2), V, [("U", T2, 61, "0", 1)])
+    assert said(lake.run_one(config)) == []
+
+
+def test_rows_that_were_resolved_do_not_hide_keys_in_two_forms(lake: Lake) -> None:
+    config = lake.config({SOURCE: {}})
+    rejected_and_found_absent(lake, 2)
+    assert replay(lake.spark, config).errors == {}
+    lake.changes(SOURCE, cdc_name(2), V, [("U", T2, 61 + n, f"K{n}", 2) for n in range(3)])
+    assert said(lake.run_one(config))
+    assert [text for text in table_statuses(lake.spark, config)[0].warnings if WORDS in text]
+
+
+def test_rows_that_were_resolved_before_all_that_is_looked_at_do_not_count(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = lake.config({SOURCE: {}})
+    rejected_and_found_absent(lake, 6)
+    assert replay(lake.spark, config).errors == {}
+    monkeypatch.setattr(absent_keys, "_MOST_SNAPSHOTS", 2)
+    lake.changes(SOURCE, cdc_name(2), V, [("U", T2, 61 + n, f"K{n}", 2) for n in range(3)])
+    assert said(lake.run_one(config))
