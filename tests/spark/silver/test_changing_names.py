@@ -134,7 +134,8 @@ HISTORIES: dict[str, Sequence[Stage]] = {
     "used_again_alone": [
         Stage({"columns": [MASK]}, [LOADED]),
         Stage({"columns": [FOLLOWED]}, [("id mail", [(2, "secret-3")])], ("",)),
-        Stage({"columns": [FOLLOWED], "publish": ["email"]}, [("id mail email", [(3, "secret-4", "e3")])], ("",)),
+        # By name alone older files had the column as well.
+        Stage({"columns": [FOLLOWED], "publish": ["email"]}, [("id mail email", [(3, "secret-4", "e3")])], ("are NULL", "in 'email'")),
         Stage(
             {"columns": [FOLLOWED], "publish": ["email"]},
             [("id post email", [(4, "secret-5", "e4")])],
