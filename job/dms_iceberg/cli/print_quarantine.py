@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from dms_iceberg.replay.examples import Example
     from dms_iceberg.replay.listing import OpenReason, OpenRows
 
+_WHILE_BUILT = (
+    "What a load has rejected is open, and can be replayed, once the load is complete. If columns, filter or rules are corrected before, "
+    "the next run builds it again."
+)
 _OPERATIONS = {"I": "insert", "U": "update", "D": "delete"}
 
 
@@ -54,21 +58,33 @@ def print_quarantine(tables: "Sequence[OpenRows]", place: Place | None = None, c
         config: the document as the command line names it.
     """
     out, place = console(), place or Place()
-    for one in tables:
-        if one.reasons:
-            out.print(f"{one.table}: {counted(one.rows, 'open row')}", style="bold", soft_wrap=True)
-        for group in one.reasons:
-            _print_reason(out, group, place)
+    shown = [groups for one in tables for groups in _print_table(out, one, place)]
+    if place.is_estimate and any(group.examples for groups in shown for group in groups):
+        out.print("Lines are counted as if no value spanned several lines and no line were empty.", soft_wrap=True)
+    if any(one.building for one in tables):
+        out.print(_WHILE_BUILT, soft_wrap=True)
     if any(one.reasons for one in tables):
-        if place.is_estimate and any(group.examples for one in tables for group in one.reasons):
-            out.print("Lines are counted as if no value spanned several lines and no line were empty.", soft_wrap=True)
         out.print("silver keeps the last good version of these keys. Once the cause is corrected:", soft_wrap=True)
-        out.print(f"next: dms-iceberg quarantine replay {shlex.quote(config)}", soft_wrap=True)
+    if shown:
+        command = "quarantine replay" if any(one.reasons for one in tables) else "status"
+        out.print(f"next: dms-iceberg {command} {shlex.quote(config)}", soft_wrap=True)
     elif not any(one.error for one in tables):
         out.print("no row is in quarantine")
     for one in tables:
         if one.error:
             out.print(f"failed: {one.error}", style="red", soft_wrap=True)
+
+
+def _print_table(out: Console, one: "OpenRows", place: Place) -> "list[Sequence[OpenReason]]":
+    """Print the rows of a table, and return what is printed."""
+    parts = {"": one.reasons} | {f" that load {load}, which is being built, has rejected": groups for load, groups in one.building.items()}
+    printed = {which: groups for which, groups in parts.items() if groups}
+    for which, groups in printed.items():
+        rows = counted(sum(group.rows for group in groups), "row" if which else "open row")
+        out.print(f"{one.table}: {rows}{which}", style="bold", soft_wrap=True)
+        for group in groups:
+            _print_reason(out, group, place)
+    return list(printed.values())
 
 
 def _print_reason(out: Console, group: "OpenReason", place: Place) -> None:

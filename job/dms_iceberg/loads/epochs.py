@@ -10,11 +10,12 @@ when it is complete: the operator states both.
 """
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import attrs
 import structlog
 
-from dms_iceberg.bronze.keys import BronzeFile, shown_time
+from dms_iceberg.bronze.keys import BronzeFile, digits_of, shown_time
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
@@ -26,10 +27,12 @@ from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.cleaning import made_by
+from dms_iceberg.silver.held_columns import recorded_held
 from dms_iceberg.silver.name_changes import RETURNED_PROPERTY
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -45,7 +48,12 @@ def branch_of(epoch: int, reload: int = 0) -> str:
 
 def building(target: TargetTable) -> list[str]:
     """Return the loads that are being built beside the table's content, as ``epoch`` or ``epoch.reload``, in order."""
-    return [".".join(map(str, load)) for load in sorted(_loads(target))]
+    return list(branches_of_loads(target))
+
+
+def branches_of_loads(target: TargetTable) -> dict[str, str]:
+    """Return the branches of the loads that are being built, by the names that `building` gives the loads, in order."""
+    return {".".join(map(str, load)): name for load, name in sorted(_loads(target).items())}
 
 
 def _loads(target: TargetTable) -> dict[tuple[int, ...], str]:
@@ -117,20 +125,27 @@ def _built(target: TargetTable, table: Table, start: Progress) -> BranchState:
     branch = branch_of(start.epoch, start.reload)
     built = target.head(branch)
     if built is None:
-        return BranchState(start, None, branch)
+        return _begun(start, branch)
     progress = target.progress(branch)
     if start.reloaded_at not in ("", progress.reloaded_at):
-        return BranchState(start, None, branch)
+        return _begun(start, branch)
     if not _is_built_by_configuration(target, table, branch):
         # The start of a reload in place is in the branch's progress: the operator does not state it again.
-        return BranchState(progress.start, None, branch)
+        return _begun(progress.start, branch)
     return BranchState(progress, built.id, branch)
+
+
+def _begun(start: Progress, branch: str) -> BranchState:
+    return BranchState(attrs.evolve(start, built_since=digits_of(datetime.now(UTC))), None, branch)
 
 
 def _is_built_by_configuration(target: TargetTable, table: Table, branch: str) -> bool:
     # Older snapshots on the branch, from before the load's first batch, have other content.
     newest = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
-    return made_by(table).items() <= newest.items()
+    withheld = Withheld.from_properties(branch_summary(target, branch))
+    # The load's rows lack a column that was held back until the document said what it is.
+    is_released = withheld is not None and recorded_held(table, withheld) != withheld.held
+    return made_by(table).items() <= newest.items() and not is_released
 
 
 def built_by_other_configuration(table: Table, target: TargetTable, found: BranchState) -> str | None:
@@ -145,7 +160,8 @@ def built_by_other_configuration(table: Table, target: TargetTable, found: Branc
         )
     return (
         f"{table.source}: what was built of load epoch {found.progress.epoch} was made with another configuration of mode, key, columns, "
-        f"filter or rules, so it is built again from its first file. Readers see the old content of {table.target} until it is complete."
+        "drop, publish, other_columns, new_columns, filter or rules, so it is built again from its first file. "
+        f"Readers see the old content of {table.target} until it is complete."
     )
 
 

@@ -63,7 +63,8 @@ def branch_state(here: TableContext, main: Progress, now: datetime) -> BranchSta
     head = target.head(branch)
     if head is None:
         # What was said of the load holds for the rebuild, which reads the same files.
-        return BranchState(attrs.evolve(main.start, load_told=main.load_told), None, branch, started)
+        start = attrs.evolve(main.start, load_told=main.load_told, built_since=main.built_since)
+        return BranchState(start, None, branch, started)
     return BranchState(target.progress(branch), head.id, branch, started)
 
 

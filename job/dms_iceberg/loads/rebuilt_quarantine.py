@@ -12,7 +12,6 @@ from pyspark.sql.functions import broadcast
 
 from dms_iceberg.bronze.keys import table_prefix
 from dms_iceberg.bronze.listing import list_files
-from dms_iceberg.bronze.position import load_prefix
 from dms_iceberg.context import BranchState
 from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve, resolved_ids
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
@@ -56,8 +55,7 @@ def _rejected_before(here: TableContext, found: BranchState) -> DataFrame | None
     if rows is None:
         return None
     source, since = string_literal(table.source), rejected_since(found.rebuild)
-    of_the_load = f"(position IS NULL OR position >= {string_literal(load_prefix(found.progress.load))})"
-    rejected = rows.where(f"source_table = {source} AND NOT {since} AND {of_the_load}").select("id", "file", "etag")
+    rejected = rows.where(f"source_table = {source} AND NOT {since} AND load = {found.progress.load}").select("id", "file", "etag")
     # At its end the rebuild has read what main has merged; `plan` asks before it has.
     main = here.target.progress()
     prefix, format_ = table_prefix(table.schema_name, table.table_name), context.config.bronze.format

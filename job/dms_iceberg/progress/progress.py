@@ -63,6 +63,7 @@ class Progress:
         named_behind_utc: some files have names in a zone behind UTC, earlier than the commits that they hold.
         pending_since: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.
         load_told: the operator or DMS has said that a load without any file is complete (`loads.changes_alone`).
+        built_since: 17 digits, when the job began to build the load beside the content before; "" for a load that was never beside any.
         by_file: merged changes have neither commit time nor sequence, and are ordered by their files (`progress.change_order`).
     """
 
@@ -84,6 +85,7 @@ class Progress:
     by_file: bool = False
     pending_since: str = ""
     load_told: bool = False
+    built_since: str = ""
 
     @property
     def load(self) -> int:
@@ -223,13 +225,7 @@ class Progress:
         )
 
     def with_rows(self, high: str, *, named_behind_utc: bool, arrivals: Arrivals = NO_ARRIVALS) -> Self:
-        """Return the progress once the rows of a batch are merged.
-
-        Args:
-            high: their highest position, "" for none.
-            named_behind_utc: some of their files have names in a zone behind UTC.
-            arrivals: when rows last arrived at keys in them.
-        """
+        """Return the progress once rows of a batch are merged, up to position ``high`` ("" for none); the others are as the attributes."""
         return attrs.evolve(
             self,
             high_water=max(self.high_water, high),
@@ -258,6 +254,7 @@ class Progress:
             **({"by_file": True} if self.by_file else {}),
             **({"waiting": self.pending_since} if self.pending_since else {}),
             **({"load_told": True} if self.load_told else {}),
+            **({"built": self.built_since} if self.built_since else {}),
         }
         return json.dumps(document, separators=(",", ":"))
 
@@ -296,4 +293,5 @@ class Progress:
             by_file=document.get("by_file", False),
             pending_since=document.get("waiting", ""),
             load_told=document.get("load_told", False),
+            built_since=document.get("built", ""),
         )

@@ -1,6 +1,6 @@
 """List the open rows of the quarantine, by table and reason."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -9,6 +9,7 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.loads.epochs import branches_of_loads
 from dms_iceberg.replay.examples import Example, shown_key
 from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.silver.owner import owner_of
@@ -42,11 +43,17 @@ class OpenReason:
 
 @attrs.frozen(kw_only=True)
 class OpenRows:
-    """The open rows of one table, the most frequent reason first."""
+    """The open rows of one table, the most frequent reason first.
+
+    Attributes:
+        building: by load that is built beside the content (`loads.epochs.building`), what it has rejected; loads without such rows are not
+            there. The rows are open once the load is the content: no replay finds them before.
+    """
 
     table: str
     target: str
     reasons: tuple[OpenReason, ...] = ()
+    building: Mapping[str, tuple[OpenReason, ...]] = attrs.field(factory=dict)
     error: str | None = None
 
     @property
@@ -56,7 +63,13 @@ class OpenRows:
 
     def to_document(self) -> dict[str, Any]:
         """Return the table's part of ``--json``."""
-        return {"target": self.target, "rows": self.rows, "reasons": [attrs.asdict(one) for one in self.reasons], "error": self.error}
+        return {
+            "target": self.target,
+            "rows": self.rows,
+            "reasons": [attrs.asdict(one) for one in self.reasons],
+            "building": {load: [attrs.asdict(one) for one in reasons] for load, reasons in self.building.items()},
+            "error": self.error,
+        }
 
 
 def list_quarantine(
@@ -95,10 +108,15 @@ def _isolated(spark: SparkSession, config: Config, table: Table, reasons: Sequen
         target.refresh()
         target.refuse_other_owner()
         refuse_moved(config, table, target)
-        rows = open_rows(spark, config, table, target.progress())
         withheld = Withheld.from_properties(target.properties())
         masked = withheld.masks if withheld is not None else ()
-        return attrs.evolve(found, reasons=_reasons(rows.where(reason_is(reasons)), table, masked, examples) if rows is not None else ())
+
+        def rejected(branch: str | None = None) -> tuple[OpenReason, ...]:
+            rows = open_rows(spark, config, table, target.progress(branch))
+            return _reasons(rows.where(reason_is(reasons)), table, masked, examples) if rows is not None else ()
+
+        building = {load: rejected(branch) for load, branch in branches_of_loads(target).items()}
+        return attrs.evolve(found, reasons=rejected(), building={load: there for load, there in building.items() if there})
     except FAILURES as error:
         return attrs.evolve(found, error=f"{table.source}: {describe(error)}")
     except DmsIcebergError as error:

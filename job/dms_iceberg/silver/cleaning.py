@@ -18,7 +18,7 @@ CLEANING_PROPERTY = "dms-iceberg.cleaning"
 """Table property with a digest for each column that is not a plain copy, for the filter and for each rule, as JSON."""
 
 MADE_BY_KEY = "dms-iceberg.made-by"
-"""Summary key of the snapshots of a load that is being built: a digest of the cleaning, key and mode of its rows (`made_by`)."""
+"""Summary key of the snapshots of a load that is being built: a digest of what makes its rows (`made_by`)."""
 
 UNFILLED = "unfilled"
 """Stands in `Cleaning.columns` for the digest of a column that older rows lack, though their files have the values."""
@@ -144,13 +144,26 @@ class Cleaning:
 
 
 def made_by(table: Table) -> dict[str, str]:
-    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning, key and mode."""
+    """Return the summary entry with a digest of the configuration that computes a snapshot's rows: cleaning, key, mode, which columns."""
     made = {
         "cleaning": attrs.evolve(Cleaning.of(table), renames={}).to_document(),
         "key": sorted(name.lower() for name in silver_key(table)),
         "mode": table.mode.value,
+        "shown": _shown(table),
     }
     return {MADE_BY_KEY: _digest(made)}
+
+
+def _shown(table: Table) -> dict[str, Any]:
+    """Return the declarations that decide which source columns rows have; see `_column_text` for why the names at the source do not."""
+    # Where other columns are kept, a column that is declared is there without that as well.
+    named = table.columns if table.other_columns is OtherColumns.DROP else ()
+    return {
+        "drop": sorted({name.lower() for name in table.drop}),
+        "other_columns": table.other_columns.value,
+        # The names before declared renames, by which no value is lost.
+        "columns": sorted({(one.renamed_from or one.name).lower() for one in named}),
+    }
 
 
 def declared_renames(table: Table) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
+from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.few_rows import few_rows
 from dms_iceberg.iceberg.not_possible import NotPossibleError
@@ -13,7 +14,7 @@ from dms_iceberg.silver.quarantine_tables import quarantine_name, quarantine_par
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 
-_COLUMNS = ("id", "file", "etag", "load", "run_id", "key")
+_COLUMNS = ("id", "file", "etag", "load", "run_id", "key", "quarantined_at")
 
 
 def count_open(here: TableContext, *, without_run: str = "", before_ms: int | None = None) -> int | None:
@@ -65,6 +66,9 @@ def count_resolved_since(here: TableContext, newest: str, before: str) -> int:
 
 def _open_rows(here: TableContext, rejected: TargetTable, progress: Progress) -> list[dict[str, Any]]:
     rows = [row for row in few_rows(rejected, _COLUMNS).to_pylist() if (row.get("load") or 0) == progress.load]
+    if progress.built_since:
+        since = time_of(progress.built_since)
+        rows = [row for row in rows if row["quarantined_at"] >= since]
     files = {(row["file"], row["etag"]) for row in rows}
     if len({file for file, _ in files}) < len(files):
         raise NotPossibleError("files that were uploaded again: their records have to be compared")

@@ -1,6 +1,7 @@
 """Rejected rows: one quarantine table per silver table, in a separate namespace because its records are unmasked.
 
-A row's id is a hash of file key, ETag and row number, and rows are merged by id: a batch that is killed and run again writes each row once.
+A row's id is a hash of load number, file key, ETag and row number, and rows are merged by id: a batch that is killed and run again, or
+read again by a rebuild of its load, writes each row once. A later load is another folder, which may have the same file: its row is another.
 
 A replay merges rows into silver, and no commit spans two tables. So the ids that a replay resolves are written first, to a table beside the
 quarantine, with the id of the replay and that of the one before it. The silver snapshot then has the replay's id in its progress. A
@@ -18,7 +19,7 @@ from pyspark.sql.functions import max as max_
 from dms_iceberg.bronze.keys import parse_key, table_prefix, time_of
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Config, Table
-from dms_iceberg.context import BatchPlan, RunContext
+from dms_iceberg.context import BatchPlan, BranchState, RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.quarantine_tables import COLUMNS, prepare_replays, quarantine_name, quarantine_part, replays_name
@@ -56,7 +57,9 @@ def quarantine_sql(name: str, source: str) -> str:
     """Return the idempotent MERGE of quarantine rows. WHEN MATCHED makes two writers of one row conflict instead of duplicating it."""
     columns = ", ".join(COLUMNS)
     # A row that a rebuild rejects again gets the reason of the present configuration, and the present time: see `rejected_since`.
-    again = ", ".join(f"t.{column} = s.{column}" for column in COLUMNS if column != "id")
+    # Of two runs with one batch, the one that stamped its rows first may write them last: a rejection does not get older by that.
+    newer = {"quarantined_at": "greatest(t.quarantined_at, s.quarantined_at)"}
+    again = ", ".join(f"t.{column} = {newer.get(column, f's.{column}')}" for column in COLUMNS if column != "id")
     return (
         f"MERGE INTO {name} t USING {source} s ON t.id = s.id "
         f"WHEN MATCHED THEN UPDATE SET {again} "
@@ -65,8 +68,21 @@ def quarantine_sql(name: str, source: str) -> str:
 
 
 def rejected_since(digits: str) -> str:
-    """SQL that is true for quarantine rows that were rejected (or rejected again) at a time of 17 digits or later."""
-    return f"quarantined_at >= TIMESTAMP {string_literal(time_of(digits).strftime('%Y-%m-%d %H:%M:%S.%f'))}"
+    """SQL that is true for quarantine rows that were rejected (or rejected again) at a time of 17 digits or later; "" is no time."""
+    return f"quarantined_at >= {_timestamp_sql(time_of(digits))}" if digits else "true"
+
+
+def stamp_sql(now: datetime, branch: BranchState) -> str:
+    """SQL of the time at which rows of a batch are rejected: now, and never before the build that the batch belongs to began.
+
+    Another machine, whose clock is ahead, may have begun it.
+    """
+    began = max(branch.progress.built_since, branch.rebuild)
+    return _timestamp_sql(max(now, time_of(began)) if began else now)
+
+
+def _timestamp_sql(time: datetime) -> str:
+    return f"TIMESTAMP {string_literal(time.strftime('%Y-%m-%d %H:%M:%S.%f'))}"
 
 
 def update_rejections_sql(name: str, source: str) -> str:
@@ -103,7 +119,7 @@ def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: 
     Raises:
         BronzeError: a row is of a file that is not in the batch: a defect.
     """
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    now = stamp_sql(datetime.now(UTC), planned.branch_state)
     # Spark returns percent-encoded paths with one slash or three after the scheme; the few that matter are matched here.
     paths = [row[0] for row in rejected.select(FILE).distinct().collect()]
     known = {path: file for path in paths for file in planned.batch.files if unquote(path).endswith("/" + file.key)}
@@ -115,7 +131,7 @@ def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: 
         [(path, file.key, file.etag) for path, file in known.items()] or [("", "", "")], f"{path} string, {key} string, {etag} string"
     )
     return rejected.join(broadcast(origin), col(FILE) == col(path)).selectExpr(
-        f"sha2(concat_ws('|', {key}, {etag}, {ROW_NUMBER}), 256) AS id",
+        f"sha2(concat_ws('|', {planned.progress.load}, {key}, {etag}, {ROW_NUMBER}), 256) AS id",
         f"{string_literal(table.source)} AS source_table",
         f"{key} AS file",
         f"{etag} AS etag",
@@ -123,7 +139,7 @@ def rejected_rows(context: RunContext, table: Table, planned: BatchPlan, shape: 
         *(f"{sql} AS {column}" for column, sql in REJECTION.items()),
         f"{rejected_key_sql(shape)} AS key",
         f"{RECORD} AS record",
-        f"TIMESTAMP {string_literal(now)} AS quarantined_at",
+        f"{now} AS quarantined_at",
         f"{string_literal(context.run_id)} AS run_id",
         f"{planned.progress.load}L AS load",
         f"{LAYOUT} AS layout",
@@ -139,8 +155,9 @@ def open_rows(spark: SparkSession, config: Config, table: Table, progress: Progr
     """Return the open rows of a table's quarantine at its newest snapshot, None where there are none.
 
     They are rows of the content's own load and of merged files only: rows of other files will come again with their file, or are from a
-    load that another one has replaced. Of a file that was uploaded again, a row that several versions have counts once. Later writes to the
-    quarantine do not change the result.
+    load that another one has replaced. They were rejected since the load was begun to be built: what only a build that was thrown away has
+    rejected, the build after it has read again, and has merged or filtered. Of a file that was uploaded again, a row that several versions
+    have counts once. Later writes to the quarantine do not change the result.
 
     Args:
         progress: the progress of the content in which the rows are missing.
@@ -162,7 +179,7 @@ def open_rows_of(rejected: TargetTable | None, replays: TargetTable | None, tabl
     if rows is None:
         return None
     spark = rows.sparkSession
-    rows = rows.where(f"load = {progress.load}")
+    rows = rows.where(f"load = {progress.load} AND {rejected_since(progress.built_since)}")
     files = [(row.file, row.etag) for row in rows.select("file", "etag").distinct().collect()]
     unmerged = [(file, etag) for file, etag in files if not is_merged(file, etag, table, progress)]
     if unmerged:

@@ -11,10 +11,11 @@ from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.cli.print_quarantine import print_quarantine
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.context import BranchState
 from dms_iceberg.progress.progress import LookBack, Progress
 from dms_iceberg.replay.examples import HIDDEN, shown_key
 from dms_iceberg.replay.listing import OpenReason, OpenRows
-from dms_iceberg.silver.quarantine import chain, reason_is
+from dms_iceberg.silver.quarantine import chain, quarantine_sql, reason_is, rejected_since, stamp_sql
 from dms_iceberg.silver.quarantine_records import parsed_sql, record_select
 from unit.config.config_documents import SAMPLE
 
@@ -80,6 +81,60 @@ def test_progress_carries_the_newest_replay() -> None:
     assert Progress.from_json(Progress().to_json()).replay == ""
     assert replayed.after([file], day, []).holds(file)
     assert not replayed.holds(file)
+
+
+BUILT = attrs.evolve(Progress(epoch=2), built_since="20260302100000500")
+
+
+def test_progress_carries_when_the_load_was_begun_to_be_built() -> None:
+    assert Progress.from_json(BUILT.to_json()) == BUILT
+    assert Progress.from_json(Progress().to_json()).built_since == ""
+    assert BUILT.start.built_since == "", "a load that is built once more begins later"
+
+
+@pytest.mark.parametrize(
+    ("branch", "stamp"),
+    [
+        (BranchState(Progress(), None), "2026-03-02 10:00:00.400000"),
+        (BranchState(BUILT, None), "2026-03-02 10:00:00.500000"),
+        (BranchState(BUILT, None, "b", "20260302100000300"), "2026-03-02 10:00:00.500000"),
+        (BranchState(BUILT, None, "b", "20260302100000600"), "2026-03-02 10:00:00.600000"),
+        (BranchState(attrs.evolve(BUILT, built_since="20260302100000399"), None), "2026-03-02 10:00:00.400000"),
+    ],
+)
+def test_no_row_is_rejected_before_its_build_began_whatever_the_clock_says(branch: BranchState, stamp: str) -> None:
+    assert stamp_sql(datetime(2026, 3, 2, 10, 0, 0, 400_000, UTC), branch) == f"TIMESTAMP '{stamp}'"
+
+
+def test_a_rejection_that_is_written_late_does_not_get_older() -> None:
+    sql = quarantine_sql("q", "s")
+    assert "t.quarantined_at = greatest(t.quarantined_at, s.quarantined_at)" in sql and "t.reason = s.reason" in sql
+    assert rejected_since(BUILT.built_since) == "quarantined_at >= TIMESTAMP '2026-03-02 10:00:00.500000'"
+    assert rejected_since("") == "true"
+
+
+def test_list_shows_what_a_load_has_rejected_that_is_being_built(capsys: pytest.CaptureFixture[str]) -> None:
+    reason = OpenReason(reason="rule", detail="small", rows=2, keys=2, first=None, last=None, examples=())
+    built = OpenRows(table="public.t", target="silver.t", building={"2": (reason,), "2.1": (reason,)})
+    print_quarantine([built, OpenRows(table="u", target="s.u")], config="shop.json")
+    assert capsys.readouterr().out.splitlines() == [
+        "public.t: 2 rows that load 2, which is being built, has rejected",
+        "  rule: small",
+        "    2 rows of 2 keys",
+        "public.t: 2 rows that load 2.1, which is being built, has rejected",
+        "  rule: small",
+        "    2 rows of 2 keys",
+        "What a load has rejected is open, and can be replayed, once the load is complete. If columns, filter or rules are corrected "
+        "before, the next run builds it again.",
+        "next: dms-iceberg status shop.json",
+    ]
+    print_quarantine([attrs.evolve(built, reasons=(reason,))], config="shop.json")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "silver keeps the last good version of these keys. Once the cause is corrected:",
+        "next: dms-iceberg quarantine replay shop.json",
+    ]
+    document = built.to_document()
+    assert (document["rows"], [load for load, reasons in document["building"].items() if reasons[0]["rows"] == 2]) == (0, ["2", "2.1"])
 
 
 def test_list_names_what_is_open(capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,3 +75,28 @@ def test_a_table_without_a_batch_tells_nothing() -> None:
 
 def test_a_load_of_another_mode_is_another_load() -> None:
     assert len({made_by(table(mode=mode))["dms-iceberg.made-by"] for mode in Mode}) == len(Mode)
+
+
+NARROW = {"other_columns": OtherColumns.DROP}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        # Rows of the load lack a column, or show one, that the document now shows or leaves out.
+        (table(), table(drop=("note",)), False),
+        (table(drop=("note", "city")), table(drop=("note",), publish=("city",)), False),
+        (table(Column(name="note"), **NARROW), table(Column(name="note")), False),
+        (table(Column(name="note"), **NARROW), table(Column(name="note"), Column(name="city"), **NARROW), False),
+        (table(Column(name="note"), Column(name="city"), **NARROW), table(Column(name="note"), **NARROW), False),
+        # What loses and shows nothing.
+        (table(drop=("note", "city")), table(drop=("City", "Note")), True),
+        (table(), table(publish=("note",)), True),
+        (table(), table(Column(name="note"), Column(name="n", type="int", backfill=1)), True),
+        (table(Column(name="note"), **NARROW), table(Column(name="note", source="remark", type="string"), **NARROW), True),
+        (table(Column(name="note"), **NARROW), table(Column(name="remark", renamed_from="note"), **NARROW), True),
+        (table(), table(Column(name="remark", renamed_from="note")), True),
+    ],
+)
+def test_a_load_whose_rows_have_other_columns_is_another_load(before: Table, after: Table, *, is_same: bool) -> None:
+    assert (made_by(before) == made_by(after)) is is_same
