@@ -11,7 +11,8 @@ from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.cli.print_quarantine import print_quarantine
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.progress.look_back import LookBack
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.examples import HIDDEN, shown_key
 from dms_iceberg.replay.listing import OpenReason, OpenRows
 from dms_iceberg.silver.quarantine import chain, reason_is
