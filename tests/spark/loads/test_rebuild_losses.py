@@ -36,7 +36,7 @@ KEPT: dict[str, tuple[dict[str, Any], str]] = {
     "doubled_by_hand": ({"mode": "append"}, "has 1 rows fewer of some keys than the table"),
 }
 TWICE = {"name": "twice", "expr": "concat(v, v)", "type": "string"}
-CHANGED = {"cured": {"columns": [CODE | {"expr": "try_cast(v AS int)"}]}, "widened": {}}
+CHANGED = {"cured": {"columns": [CODE | {"expr": "try_cast(v AS int)"}]}, "widened": {"publish": ["filter"]}}
 
 
 def write(lake: Lake) -> None:
