@@ -59,7 +59,7 @@ def _parts(node: "exp.Expr") -> "list[exp.Expr]":
     if isinstance(node, exp.DPipe):
         return [node.left, node.right]
     if isinstance(node, exp.Cast):
-        return [node.this] if node.to.this is exp.DataType.Type.TEXT and literal_text(node.this) is not None else []
+        return [node.this] if node.to.this is exp.DataType.Type.TEXT else []
     return [node.this] if isinstance(node, exp.Paren | exp.Upper | exp.Lower) else []
 
 
