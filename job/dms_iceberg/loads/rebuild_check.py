@@ -60,8 +60,8 @@ def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None
         problem = f"{difference.doubled} keys have more than one row. Report this defect"
     elif same and lost > refused:
         problem = (
-            f"it lacks {lost} keys that the table has, and only {refused} rows were filtered or quarantined. Either bronze no longer has "
-            "all change files that were merged, or the table has rows that did not come from them. Restore the files; "
+            f"it lacks {lost} keys that the table has, and only {refused} rows were filtered or quarantined. Either files "
+            "of bronze have lost rows since they were merged, or the table has rows that did not come from them. Restore the files; "
             "or load into a new target"
         )
     elif deletes:
@@ -124,7 +124,7 @@ def _missing_keys(here: TableContext, lost: int, counts: RowCounts, planned_on: 
         f"{table.source}: the rebuilt content of {table.target} lacks {lost} key{'s' if lost > 1 else ''} that the content before has. "
         f"{counts.filtered} rows were filtered and {counts.quarantined} quarantined, which may have had these keys, or others. "
         + ("Filter and rules are those that the table was made with, which makes others likely. " if unchanged else "")
-        + "If these keys should be there, bronze has lost change files between the first and the latest ones: compare with the source "
+        + "If these keys should be there, the table had them from elsewhere, or files have lost rows since: compare with the source "
         f"(verify). The content before is snapshot {planned_on}: restore the files, roll the table back to it, and rebuild again."
     )
 
