@@ -9,8 +9,9 @@ import attrs
 from dms_iceberg.bronze.keys import BronzeFile, table_prefix
 from dms_iceberg.bronze.listing import Found, list_bronze
 from dms_iceberg.config.model import Config, Table
+from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.pending import FileBatch, RecordBatch
-from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.storage.store import ObjectStore
 
 if TYPE_CHECKING:

@@ -77,5 +77,8 @@ def some(names: Sequence[str]) -> str:
 
 
 def _meant(wanted: str, names: Sequence[str]) -> str:
+    """Return which of some folders may be meant. One of the very name has no file of DMS: a file system keeps empty folders."""
+    if wanted in names:
+        return f"; '{wanted}' has no file that DMS writes"
     near = nearest(wanted, names)
     return f"; did you mean '{near}'?" if near is not None else ""

@@ -1,7 +1,8 @@
 """What a run prints: the row counts of each table, what went wrong, and at the end a verdict in words with the next command."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -62,14 +63,12 @@ def _print_model(out: Console, name: str, model: "ModelReport") -> None:
 def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> Iterator[str]:
     """Yield what became of a run, in sentences, and the commands that come next. ``is_stopping``: Ctrl-C was heard."""
     tables = list(report.tables.values())
-    merged = [one for one in tables if one.batches]
     late = [one.table for one in tables if one.lost_races and not one.batches and not one.error and not one.stopped]
     stopped = [one.table for one in tables if one.stopped and not one.error]
     incomplete = [one.table for one in tables if one.waits and not one.error]
     quarantined, document = sum(one.quarantined for one in tables), shlex.quote(config)
-    if merged:
-        files, rows = counted(sum(one.files for one in merged), "file"), counted(sum(one.rows_read for one in merged), "row")
-        yield f"merged {files} with {rows} into {counted(len(merged), 'table')} in {lasting(report.seconds)}"
+    if done := list(_done(tables, report.seconds)):
+        yield from done
     elif not report.failed and not late and not stopped:
         yield f"nothing new: {counted(len(tables), 'table')}, and no file that is not merged"
     if late:
@@ -90,6 +89,15 @@ def verdict(report: "RunReport", config: str, *, is_stopping: bool = False) -> I
     yield from older
     command = "quarantine list" if quarantined or (older and not stopped) else "run" if stopped else "status"
     yield f"next: dms-iceberg {command} {document}"
+
+
+def _done(tables: "Sequence[TableReport]", seconds: float) -> Iterator[str]:
+    """Yield what was merged, and what replaced or ended the content of tables."""
+    if merged := [one for one in tables if one.batches]:
+        files, rows = counted(sum(one.files for one in merged), "file"), counted(sum(one.rows_read for one in merged), "row")
+        yield f"merged {files} with {rows} into {counted(len(merged), 'table')} in {lasting(seconds)}"
+    for what in dict.fromkeys(chain.from_iterable(one.content for one in tables)):
+        yield f"{what}: {named([one.table for one in tables if what in one.content])}"
 
 
 def older_open_rows(tables: Mapping[str, int | None]) -> Iterator[str]:

@@ -7,8 +7,9 @@ import attrs
 from sqlglot import exp
 
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS
+from dms_iceberg.config.constant_texts import constant_texts
 from dms_iceberg.config.model_sql import Reference, parse_query, references, words
-from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, UNIX_TIMESTAMP, is_clock_literal
+from dms_iceberg.config.sql_functions import CHANGEABLE_CALLS, GENERATORS, REFUSED_WORDS, UNIX_TIMESTAMP, is_clock_text
 
 KEY, PRESENT = "_key_", "_present"
 """Names of columns that a refresh adds to those of the model: the values of a changed group, and whether it has rows."""
@@ -96,10 +97,12 @@ def _node_problems(tree: exp.Select) -> Iterator[str]:
             yield why
         elif isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
             yield "'*': name the columns"
-        elif is_clock_literal(node):
-            yield f"'{node.name}' may be taken for a time of the clock, so a refresh of some groups would differ from one of all"
         elif isinstance(node, exp.Column) and node.name.casefold() in ICEBERG_COLUMNS:
             yield f"{node.name} tells of files, which change without their rows"
+    for text in constant_texts(tree):
+        if text is None or is_clock_text(text):
+            what = "a text that is computed from constants" if text is None else f"'{text}'"
+            yield f"{what} may be taken for a time of the clock, so a refresh of some groups would differ from one of all"
 
 
 def _output_problems(tree: exp.Select) -> Iterator[str]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from sqlglot import exp
 
+from dms_iceberg.config.constant_texts import constant_texts
 from dms_iceberg.config.model_sql import parse_query, words
 from dms_iceberg.config.sql_functions import (
     CLOCK_CALLS,
@@ -14,15 +15,14 @@ from dms_iceberg.config.sql_functions import (
     RANDOM_CALLS,
     REFUSED_WORDS,
     UNIX_TIMESTAMP,
-    is_clock_literal,
     is_clock_text,
+    is_moment_text,
 )
 from dms_iceberg.storage.store import digest
 
 _PLAIN = re.compile(r"[a-z_]\w*", re.ASCII)
 _ANY_NAME = "identifier"
 """``IDENTIFIER(...)`` makes a name of a text."""
-_NOW = re.compile(r"\s*now\b", re.IGNORECASE)
 
 
 class Clock(StrEnum):
@@ -80,11 +80,10 @@ def clock_of(sql: str) -> Clock | None:
     """Return how often the clock gives a query another result; None if it does not read the clock."""
     found = list(words(sql))
     asked = {word for word, is_call, _ in found if is_call or word in REFUSED_WORDS}
-    texts = [
-        node.name
-        for node in parse_query(sql).find_all(exp.Literal)
-        if node.is_string and (is_clock_literal(node) or is_clock_text(node.name))
-    ]
-    if asked & CLOCK_CALLS or (UNIX_TIMESTAMP, True, True) in found or any(_NOW.match(text) for text in texts):
+    texts = list(constant_texts(parse_query(sql)))
+    times = [text for text in texts if text is not None and is_clock_text(text)]
+    # Of a text that only Spark can compute, nothing shows which it is.
+    is_moment = None in texts or any(map(is_moment_text, times))
+    if asked & CLOCK_CALLS or (UNIX_TIMESTAMP, True, True) in found or is_moment:
         return Clock.MOMENT
-    return Clock.DAY if asked & DAY_CALLS or texts else None
+    return Clock.DAY if asked & DAY_CALLS or times else None

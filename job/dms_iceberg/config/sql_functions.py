@@ -64,7 +64,12 @@ UNIX_TIMESTAMP = "unix_timestamp"
 
 _CLOCK_LITERAL = re.compile(r"(now|today|tomorrow|yesterday)([ \t]*\S*)?", re.IGNORECASE)
 
-_CLOCK_TEXT = re.compile(r"\s*((now|today|tomorrow|yesterday)\b|T?\d{1,2}:\d)", re.IGNORECASE)
+_CLOCK_TEXT = re.compile(r"(now|today|tomorrow|yesterday)(?![a-z])|T?\d{1,2}:\d", re.IGNORECASE)
+
+_NOW = re.compile(r"now(?![a-z])", re.IGNORECASE)
+
+_TRIMMED = "".join(map(chr, (*range(0x21), *range(0x7F, 0xA1))))
+"""What Spark ignores around a text that it casts to a time: white space and control characters (``UTF8String.trimAll``)."""
 
 _BY_ORDER = """
 any_value approx_percentile array_agg collect_list collect_set first first_value histogram_numeric last last_value listagg max_by min_by
@@ -81,10 +86,16 @@ CHANGEABLE_CALLS: dict[str, str] = {
 
 def is_clock_literal(node: "exp.Expr") -> bool:
     """Whether Spark may read a literal as the present time, when it casts it to date or timestamp; also with a zone (``today UTC``)."""
-    found = _CLOCK_LITERAL.fullmatch(node.name.strip()) if isinstance(node, exp.Literal) and node.is_string else None
+    text = node.name if isinstance(node, exp.RawString | exp.National) or (isinstance(node, exp.Literal) and node.is_string) else ""
+    found = _CLOCK_LITERAL.fullmatch(text.strip(_TRIMMED))
     return found is not None and not (found[2] or "")[:1].isalpha()
 
 
 def is_clock_text(text: str) -> bool:
     """Whether Spark reads a text as the present time, or as one of the present day (``08:00``), when it casts it to date or timestamp."""
-    return _CLOCK_TEXT.match(text) is not None
+    return _CLOCK_TEXT.match(text.lstrip(_TRIMMED)) is not None
+
+
+def is_moment_text(text: str) -> bool:
+    """Whether a text of which `is_clock_text` is true tells the present moment, and not just the day."""
+    return _NOW.match(text.lstrip(_TRIMMED)) is not None

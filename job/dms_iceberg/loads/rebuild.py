@@ -5,6 +5,7 @@ the positions stay the same. When the branch has reached the table's progress, i
 one commit.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -119,7 +120,7 @@ def _pending(here: TableContext, main: Progress, found: BranchState, now: dateti
     listing = [one for one in everything if isinstance(one, BronzeFile)]
     loads = [file for file in listing if not file.is_cdc and file.modified >= main.reloaded_at]
     new_loads(loads, main, table.source)
-    lost = main.lost([*loads, *(file for file in listing if file.is_cdc)]) if begins else None
+    lost = (main.lost([*loads, *(file for file in listing if file.is_cdc)]) or _lost_between(listing, main)) if begins else None
     if lost is not None or not main.loads.are_all_in(loads):
         raise BronzeError(
             f"{table.source}: {table.target} cannot be rebuilt, because bronze no longer has all that it was made of: {lost or 'files'} "
@@ -131,6 +132,13 @@ def _pending(here: TableContext, main: Progress, found: BranchState, now: dateti
     merged = [file for file in listing if (main.has_merged(file) if file.is_cdc else main.loads.has(file))]
     truncates = (one for one in everything if isinstance(one, Truncate))
     return pending_files([*without_copies(merged), *truncates], found.progress, table.source, now)
+
+
+def _lost_between(listing: Sequence[BronzeFile], main: Progress) -> str | None:
+    """Say how many merged change files are missing in a listing of all, by their number; None where none is known to be."""
+    there = {file.order for file in listing if file.is_cdc and file.order > main.reloaded_at and main.has_merged_version(file)}
+    lost = main.changes.lost(there) if main.changes is not None else None
+    return f"at least {lost:,} of the {main.changes.count:,} change files" if lost and main.changes is not None else None
 
 
 def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> None:

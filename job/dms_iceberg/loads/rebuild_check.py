@@ -1,22 +1,24 @@
 """The check of rebuilt content before it is published: against the row counts of its batches, and the keys of the table."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, digits_of
+from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
-from dms_iceberg.loads.kept_rows import Kept, is_earlier_sql
-from dms_iceberg.progress.progress import ACCOUNTING_KEY
+from dms_iceberg.loads.kept_rows import Kept
+from dms_iceberg.loads.rebuilt_keys import Difference, compare
+from dms_iceberg.progress.merged_changes import FOUND
+from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
 from dms_iceberg.silver.backfill import BACKFILL_KEY
 from dms_iceberg.silver.cleaning import Cleaning
 from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.quarantine import all_rows, rejected_since
+from dms_iceberg.silver.quarantine import all_rows, open_rows, rejected_since
 from dms_iceberg.silver.row_counts import COUNTS, RowCounts
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
-from dms_iceberg.sql.cdc_columns import IS_CURRENT
-from dms_iceberg.sql.quoting import quote
 
 
 def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None, kept: Kept) -> tuple[str, ...]:
@@ -41,17 +43,25 @@ def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None
         counts += RowCounts(*(accounting.get(name, 0) for name in COUNTS))
     key = json.loads(key_property(table, target.column_types())[KEY_PROPERTY])
     refused, same = counts.filtered + counts.quarantined, _same_keys(here, key)
-    doubled, lost, earlier = _compare(here, found, key, same=same)
+    difference = compare(here, found, key, same=same)
+    lost, main = difference.lost, target.progress()
     deletes = 0 if same else _rejected_deletes(here.context, table, found)
+    unread = unread_changes(main, found.progress, datetime.now(UTC))
     problem = None
-    if counts.rows_read != counts.accounted:
+    if unread:
+        problem = (
+            f"at least {unread:,} of the {_count(main):,} change files that were merged were not read again: bronze has lost them "
+            "since the rebuild began, or they were uploaded again. Restore them; merge what was uploaded again by a run without --rebuild; "
+            "or let DMS load the table again into a new load epoch"
+        )
+    elif counts.rows_read != counts.accounted:
         problem = f"{counts.rows_read} rows were read and {counts.accounted} are accounted for. Report this defect"
-    elif doubled:
-        problem = f"{doubled} keys have more than one row. Report this defect"
+    elif difference.doubled:
+        problem = f"{difference.doubled} keys have more than one row. Report this defect"
     elif same and lost > refused:
         problem = (
-            f"it lacks {lost} keys that the table has, and only {refused} rows were filtered or quarantined. Either bronze no longer has "
-            "all change files that were merged, or the table has rows that did not come from them. Restore the files; "
+            f"it lacks {lost} keys that the table has, and only {refused} rows were filtered or quarantined. Either files "
+            "of bronze have lost rows since they were merged, or the table has rows that did not come from them. Restore the files; "
             "or load into a new target"
         )
     elif deletes:
@@ -66,8 +76,26 @@ def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None
             f"{table.source}: the rebuilt content of {table.target} is not published: {problem}. Readers see the old content."
         )
     stay = kept.rows.count() if kept.rows is not None and kept.stay else 0
-    found_missing = [_missing_earlier(here, earlier - stay, kept, planned_on, same=same)] if earlier > stay else []
-    return (*found_missing, *([_missing_keys(here, lost, counts, planned_on)] if same and lost else []))
+    earlier = difference.earlier - stay
+    warnings = [_missing_earlier(here, earlier, kept, planned_on, same=same)] if earlier > 0 else []
+    warnings += [_missing_keys(here, lost, counts, planned_on)] if same and lost else []
+    further = _count(found.progress) - _count(main) if main.changes is not None else 0
+    further_words = [_further_files(further)] if further > FOUND else []
+    if same and not further:
+        further_words += unexplained(difference, counts, _excused(here, main))
+    return (*warnings, *(f"{table.source}: {one} The content before is snapshot {planned_on}." for one in further_words))
+
+
+def unread_changes(main: Progress, rebuilt: Progress, now: datetime) -> int:
+    """Return how many change files that the table has merged are not in rebuilt content, at least, as far as progress shows it.
+
+    Merged files that are named far ahead of now are left to later runs (`pending.pending_files`).
+    """
+    if main.changes is None or rebuilt.changes is None:
+        return 0
+    limit, again = digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)), {time for time, _ in rebuilt.recent}
+    ahead = {time for time, _ in main.recent if time > limit} - again
+    return main.changes.minus(ahead).lost_by(rebuilt.changes)
 
 
 def _missing_earlier(here: TableContext, rows: int, kept: Kept, planned_on: int | None, *, same: bool) -> str:
@@ -96,33 +124,56 @@ def _missing_keys(here: TableContext, lost: int, counts: RowCounts, planned_on: 
         f"{table.source}: the rebuilt content of {table.target} lacks {lost} key{'s' if lost > 1 else ''} that the content before has. "
         f"{counts.filtered} rows were filtered and {counts.quarantined} quarantined, which may have had these keys, or others. "
         + ("Filter and rules are those that the table was made with, which makes others likely. " if unchanged else "")
-        + "If these keys should be there, bronze has lost change files between the first and the latest ones: compare with the source "
+        + "If these keys should be there, the table had them from elsewhere, or files have lost rows since: compare with the source "
         f"(verify). The content before is snapshot {planned_on}: restore the files, roll the table back to it, and rebuild again."
     )
 
 
-def _compare(here: TableContext, found: BranchState, key: Sequence[str], *, same: bool) -> tuple[int, int, int]:
-    """Count keys that the branch has more than once, and keys of the table that it lacks, in one pass.
+def _excused(here: TableContext, main: Progress) -> int | None:
+    """Return how many rows may be live now, or not any more, as they were in quarantine; None where filter and rules let pass others."""
+    table, made, now = here.table, Cleaning.from_properties(here.target.properties()), Cleaning.of(here.table)
+    if made is None or (made.filter, made.rules) != (now.filter, now.rules) or ((now.filter or now.rules) and not made.is_that_of(table)):
+        return None
+    rows = open_rows(here.context.spark, here.context.config, table, main)
+    return rows.count() if rows is not None else 0
 
-    Those lacked are of rows of the load, and of rows that stayed with it; without the ``same`` keys in both, of the latter are all counted.
+
+def unexplained(difference: Difference, counts: RowCounts, excused: int | None) -> list[str]:
+    """Return what of a difference nothing explains, in sentences, where both contents are of the same files.
+
+    Args:
+        difference: of two contents whose keys are built alike.
+        counts: of the rebuilt content.
+        excused: how many rows were in quarantine; None where others pass filter and rules than before.
     """
-    table, target, branch = here.table, here.target, str(found.branch)
-    counted = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}.get(table.mode, "1")
-    # In one column: so no key column's name can collide with one that Spark gives an aggregate.
-    one = f"struct({', '.join(map(quote, key))}) AS _cdc_key"
-    # Other modes refuse rows of earlier loads (`_refuse_earlier_loads`).
-    earlier = f"CAST({is_earlier_sql(found.progress.load)} AS int)" if table.mode is Mode.MIRROR else "0"
-    old = target.rows().selectExpr(one, f"1 - {earlier} AS _cdc_old", f"{earlier} AS _cdc_earlier", "0 AS _cdc_new", "0 AS _cdc_rows")
-    new = target.rows(branch).selectExpr(one, "0 AS _cdc_old", "0 AS _cdc_earlier", "1 AS _cdc_new", f"{counted} AS _cdc_rows")
-    highest = dict.fromkeys(("_cdc_old", "_cdc_earlier", "_cdc_new"), "max")
-    by_key = old.union(new).groupBy("_cdc_key").agg({**highest, "_cdc_rows": "sum"})
-    lacked = "`max(_cdc_{0})` > `max(_cdc_new)`".format
-    row = by_key.selectExpr(
-        "count_if(`sum(_cdc_rows)` > 1)",
-        f"count_if({lacked('old')})",
-        f"count_if({lacked('earlier') if same else '`max(_cdc_earlier)` = 1'})",
-    ).collect()[0]
-    return row[0], row[1], row[2]
+    found = []
+    if excused is not None and difference.back + difference.ended > excused:
+        found.append(
+            f"the rebuilt content has rows of {difference.back:,} keys that the table had no row of, or an ended one; and of "
+            f"{difference.ended:,} keys only an ended one that the table had a row of. Filter and rules are those that the table was made "
+            f"with, its change files are those that it has merged, and {excused:,} rows were in quarantine. So rows were changed in the "
+            "table or removed from its quarantine by hand, or files have other content or are read otherwise (bronze) than when they were "
+            "merged. Compare with the source (verify)."
+        )
+    left_out = counts.filtered + counts.quarantined
+    if difference.fewer > left_out:
+        found.append(
+            f"the rebuilt content has {difference.fewer:,} rows fewer of some keys than the table, and only {left_out:,} rows were "
+            "filtered or quarantined. So the table has rows that were not written by this job, or files have other content or are read "
+            "otherwise (bronze) than when they were merged. Compare both."
+        )
+    return found
+
+
+def _further_files(further: int) -> str:
+    return (
+        f"the rebuilt content has {further:,} change files more than the table had merged: they came when they were older than the "
+        "look-back. Whether bronze lacks some that were merged cannot be told among so many. Compare with the source (verify)."
+    )
+
+
+def _count(progress: Progress) -> int:
+    return progress.changes.count if progress.changes is not None else 0
 
 
 def _same_keys(here: TableContext, key: Collection[str]) -> bool:

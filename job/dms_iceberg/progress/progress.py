@@ -7,16 +7,17 @@ summary stays far below 16 KB and metadata.json does not grow with the age of a 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, Self
 
 import attrs
 
-from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, shown_time
+from dms_iceberg.bronze.keys import BronzeFile, shown_time
 from dms_iceberg.bronze.moved_keys import former_files
 from dms_iceberg.bronze.position import clock_of, truncate_position
 from dms_iceberg.errors import TargetError
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
+from dms_iceberg.progress.look_back import LookBack
+from dms_iceberg.progress.merged_changes import MergedChanges
 from dms_iceberg.progress.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
 
 PROGRESS_KEY = "dms-iceberg.progress"
@@ -24,22 +25,6 @@ ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
 _RELOADS = 1000
 _TIME_BYTES = 7
-
-
-@attrs.frozen
-class LookBack:
-    """How far back a run looks for late files: ``hours`` before now, or before the frontier if that is earlier."""
-
-    hours: float
-    now: datetime
-
-    def begin(self, frontier: str) -> str:
-        """Return the earliest close time (17 digits) of the look-back.
-
-        File names may be ahead of now, in the zone of `DatePartitionTimezone` or by a wrong clock. Other files that come meanwhile are late
-        in comparison, so names ahead of now must not shorten the look-back.
-        """
-        return earlier(min(frontier, digits_of(self.now)), hours=self.hours)
 
 
 @attrs.frozen
@@ -53,6 +38,7 @@ class Progress:
         frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
         since: 17 digits; CDC files closed up to this time count as merged, later ones only if they are in ``recent``.
         recent: (close time, fingerprint) of merged CDC files after ``since``.
+        changes: all merged CDC files in two numbers; None where an earlier version began the table.
         high_water: the highest position ever applied; "" for none.
         loads: the full-load files that are merged.
         load_written: 17 digits, when the newest of them was written, by the store's clock; "" for none, and where it was not recorded.
@@ -74,6 +60,7 @@ class Progress:
     frontier: str = ""
     since: str = ""
     recent: tuple[tuple[str, bytes], ...] = ()
+    changes: MergedChanges | None = attrs.field(factory=MergedChanges)
     high_water: str = ""
     loads: MergedLoads = attrs.field(factory=MergedLoads)
     load_written: str = ""
@@ -205,6 +192,7 @@ class Progress:
         """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
+        changes = self.changes.plus({file.order for file in cdc} - {time for time, _ in self.recent}) if self.changes is not None else None
         recent = sorted({*self.recent, *((file.order, fingerprint(file)) for file in cdc)})
         since = self.since
         floor = look_back.begin(frontier) if frontier else ""
@@ -219,6 +207,7 @@ class Progress:
             frontier=frontier,
             since=since,
             recent=tuple(recent),
+            changes=changes,
             loads=self.loads.plus(new_loads, loads),
             load_written=max([self.load_written, *(file.modified for file in new_loads)]),
             pending_since=pending_since,
@@ -246,6 +235,7 @@ class Progress:
             "truncated": self.truncated,
             "recent": pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
             "loads": {"entries": pack(sorted(self.loads.entries)), "segments": [attrs.astuple(one) for one in self.loads.segments]},
+            **({"changes": attrs.astuple(self.changes)} if self.changes is not None else {}),
             **({"load_written": self.load_written} if self.load_written else {}),
             **({"replay": self.replay} if self.replay else {}),
             **({"first_seen": self.first_seen} if self.first_seen else {}),
@@ -283,6 +273,7 @@ class Progress:
             since=document["since"],
             high_water=document["high_water"],
             recent=recent,
+            changes=MergedChanges(*document["changes"]) if "changes" in document else None,
             truncated=document.get("truncated", ""),
             loads=MergedLoads(frozenset(unpack(loads["entries"], MARK_BYTES)), tuple(MergedSegment(*one) for one in loads["segments"])),
             load_written=document.get("load_written", ""),

@@ -35,7 +35,7 @@ from dms_iceberg.runs.actions import (
 )
 from dms_iceberg.runs.batch import merge_batch, skip_files
 from dms_iceberg.runs.replay_batch import replay_batch
-from dms_iceberg.runs.report import BatchReport
+from dms_iceberg.runs.report import LOAD, NO_FILE, REBUILD, TRUNCATE, BatchReport
 from dms_iceberg.runs.state import TableState
 from dms_iceberg.silver.backfill import restore_backfills
 from dms_iceberg.silver.check_configuration import check_changed
@@ -60,6 +60,7 @@ class Outcome:
         more: whether the table must be planned again.
         waits: whether the table waits for the end of a load.
         lost_versions: whether rows left with a load or rebuild that may have only rejected them.
+        content: what replaced or ended the table's content, in words for a person; "" for nothing.
     """
 
     statements: tuple[str, ...] = ()
@@ -68,6 +69,7 @@ class Outcome:
     more: bool = True
     waits: bool = False
     lost_versions: bool = False
+    content: str = ""
 
 
 def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
@@ -95,14 +97,23 @@ def apply(here: TableContext, state: TableState, action: Action) -> Outcome:
             return Outcome(warnings=warnings, more=False)
         case CompleteLoad(branch, main):
             warnings = complete(here, branch, main)
-            return Outcome(warnings=warnings, lost_versions=bool(warnings))
+            return Outcome(warnings=warnings, lost_versions=bool(warnings), content=LOAD)
         case PublishRebuild(branch, main):
             state.memory.comparisons += 1
             warnings = publish_rebuild(here, branch, main)
             state.memory.rebuilt = True
-            return Outcome(warnings=warnings, lost_versions=bool(warnings))
+            return Outcome(warnings=warnings, lost_versions=bool(warnings), content=REBUILD)
         case _:
-            return Outcome(_content(here, state, action))
+            return Outcome(_content(here, state, action), content=_published(action))
+
+
+def _published(action: Action) -> str:
+    match action:
+        case ApplyTruncate(branch):
+            return "" if branch.rebuild else TRUNCATE
+        case CreateTable(is_loaded=True):
+            return NO_FILE
+    return ""
 
 
 def _content(here: TableContext, state: TableState, action: Action) -> tuple[str, ...]:

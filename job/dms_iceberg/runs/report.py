@@ -39,16 +39,22 @@ class BatchReport(RowCounts):
     ddl: tuple[str, ...] = ()
 
 
+LOAD, REBUILD, TRUNCATE = "published a full load", "published a rebuild", "applied a truncate"
+NO_FILE = "recorded that the load is complete"
+"""What may replace or end a table's content."""
+
+
 @attrs.define(kw_only=True)
 class TableReport:
     """What happened to one table: the sums of its batches, or the error that stopped it.
 
     Attributes:
         reported: warnings that an earlier report had.
-        waits: the table waits for the end of a load, and nothing was left to merge into it. Not in the document, as are the next three.
+        waits: the table waits for the end of a load, and nothing was left to merge into it. Not in the document, as are the next five.
         older: open rows of the quarantine from before this run; None if they were not counted, and the quarantine has rows from before.
         lost_races: how often another writer committed first, so that the table was planned again.
         stopped: the run was interrupted before everything was merged.
+        content: what replaced or ended the content, in words for a person and in their order, each once.
         lost_versions: rows left with a load or rebuild that may have only rejected the newer version of their keys.
     """
 
@@ -66,6 +72,7 @@ class TableReport:
     older: int | None = 0
     lost_races: int = 0
     stopped: bool = False
+    content: list[str] = attrs.field(factory=list)
     lost_versions: bool = False
 
     def warn(self, *texts: str) -> list[str]:

@@ -16,8 +16,12 @@ def check_request(config: Config, only: Iterable[str], request: RunRequest) -> N
     Raises:
         ConfigError: it names a table that is not configured or not chosen, or it says of all tables that they were reloaded in place.
     """
-    chosen_tables(config, request.load_complete, "--load-complete")
-    requested = {"--truncate": request.truncate, "--rebuild": request.rebuild, "--take-over": request.take_over - config.gold.keys()}
+    requested = {
+        "--load-complete": request.load_complete,
+        "--truncate": request.truncate,
+        "--rebuild": request.rebuild,
+        "--take-over": request.take_over - config.gold.keys(),
+    }
     for option, names in requested.items():
         chosen_tables(config, names, option)
     if request.truncate and config.bronze.change.orders_by_file:

@@ -126,6 +126,9 @@ def _merge_all(here: TableContext, report: TableReport, listener: Listener | Non
     while more and not observer.is_stopping:
         more = step(here, memory, report, listener, observer)
     report.stopped = more
+    confirmed = here.context.request.confirm_rows.get(here.table.source)
+    if confirmed is not None and not (report.content or report.waits or report.stopped):
+        _warn(here.context, report, f"{here.table.source}: --confirm-rows {confirmed} was not needed: no load or truncate waited for it.")
     describe_end(here.target, report)
     if report.absent:
         # As with `open_rows_for_verdict`, a quarantine that cannot be read is no failure of the run.
@@ -155,6 +158,7 @@ def step(
     outcome = on_conflict(lambda: _step(here, memory, report, observer))
     report.waits = outcome.waits
     report.lost_versions = report.lost_versions or outcome.lost_versions
+    report.content += [outcome.content] if outcome.content and outcome.content not in report.content else []
     report.ddl.extend(outcome.statements)
     memory.statements += outcome.statements
     batch = outcome.batch

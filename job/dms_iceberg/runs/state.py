@@ -11,8 +11,8 @@ from dms_iceberg.context import BranchState
 from dms_iceberg.loads.load_marker import LoadMarker
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import NoFiles
+from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, next_truncate, until
-from dms_iceberg.progress.progress import LookBack
 from dms_iceberg.silver.held_columns import without_held
 from dms_iceberg.silver.rename import RenameColumn
 from dms_iceberg.silver.schema_diff import AddColumn, Types

@@ -145,6 +145,10 @@ def test_a_model_that_reads_the_clock_is_refreshed_by_every_run(lake: Lake) -> N
     models = {
         "moment": {"sql": "SELECT id FROM {silver}.t WHERE now() > TIMESTAMP '2020-01-01'"},
         "day": {"sql": "SELECT id, current_date AS day FROM {silver}.t"},
+        # Spark computes these texts, and reads the clock.
+        "raw": {"sql": "SELECT id, CAST(r'now' AS timestamp) AS at FROM {silver}.t"},
+        "joined": {"sql": "SELECT id, CAST('no' 'w' AS timestamp) AS at FROM {silver}.t"},
+        "reversed": {"sql": "SELECT id, CAST(reverse('won') AS timestamp) AS at FROM {silver}.t"},
         "above": {"sql": "SELECT count(*) AS n FROM {gold}.moment"},
         "none": {"sql": "SELECT id FROM {silver}.t"},
     }
@@ -157,6 +161,10 @@ def test_a_model_that_reads_the_clock_is_refreshed_by_every_run(lake: Lake) -> N
     assert (planned["moment"].because, planned["above"].because) == (["clock"], [f"gold_{lake.namespace}.moment"])
     made = {name.partition(".")[2]: one for name, one in lake.run(configured).models.items()}
     assert (made["moment"].refresh, made["above"].refresh, made["none"].refresh) == ("full", "full", None)
+    for model in ("raw", "joined", "reversed"):
+        assert made[model].refresh == "full"
+        (row,) = lake.spark.table(f"lake.gold_{lake.namespace}.{model}").collect()
+        assert abs(dt.datetime.now(dt.UTC) - row.at.astimezone(dt.UTC)) < dt.timedelta(minutes=10)
     # Of the day, once another one has begun: unit tests have the rest.
     assert made["day"].refresh == planned["day"].refresh
 

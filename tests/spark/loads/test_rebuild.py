@@ -390,23 +390,3 @@ def test_a_rebuild_beside_runs_that_never_rest_ends_with_an_error(
     report = run(lake.spark, config, request=word).tables["public.t"]
     assert (report.error, report.batches) == (None, []), "it has all there is already"
     assert lake.rows("t", "id, email") == [(1, "***"), (11, "***"), (12, "***")]
-
-
-def test_keys_that_a_lost_file_had_are_told_of_where_filtered_rows_could_be_the_cause(lake: Lake) -> None:
-    """No list has the file any more, and the counts excuse the loss, as the filter leaves out more rows than keys are missing."""
-    config = lake.config({"public.t": {"filter": "amount < 3"}}, batch={"look_back_hours": 1})
-    lake.load("public.t", PERSON, [(1, "a", 1), (2, "b", 7), (3, "c", 8)])
-    lake.changes("public.t", cdc_name(1), PERSON, [("U", T1, 61, 1, "A", 1)])
-    lost = lake.changes("public.t", cdc_name(2), PERSON, [("I", T2, 65, 4, "d", 1)])
-    late = "20260302100000"
-    lake.changes("public.t", "2026/03/02/10/20260302-100030000.parquet", PERSON, [("U", late, 69, 1, "AA", 1)])
-    lake.run_one(config)
-    assert lake.rows("t", "id") == [(1,), (4,)]
-    word = RunRequest(rebuild=frozenset({"public.t"}))
-    assert run(lake.spark, config, request=word).tables["public.t"].warnings == []
-    lost.unlink()
-    kept = lake.target("t").head()
-    assert kept is not None
-    (warning,) = run(lake.spark, config, request=word).tables["public.t"].warnings
-    assert "lacks 1 key that" in warning and "2 rows were filtered and 0 quarantined" in warning
-    assert "are those that the table was made with" in warning and str(kept.id) in warning

@@ -80,6 +80,18 @@ def test_a_run_ends_with_a_verdict_and_the_next_command() -> None:
     assert told(table("a", error="a: odd"), table("b", clean))[1].startswith("failed: a; the others are not affected.")
 
 
+def test_a_run_that_replaces_or_ends_content_is_not_nothing_new() -> None:
+    following = "next: dms-iceberg status shop.json"
+    assert told(table("a", content=["published a full load"]), table("b")) == ["published a full load: a", following]
+    both = table("a", batch(quarantined=0), content=["applied a truncate", "published a rebuild"])
+    assert told(both, table("b", content=["published a rebuild"])) == [
+        "merged 2 files with 1,234 rows into 1 table in 1 min 5 s",
+        "applied a truncate: a",
+        "published a rebuild: a, b",
+        following,
+    ]
+
+
 def test_a_run_says_that_older_rows_are_still_in_quarantine() -> None:
     clean = batch(quarantined=0)
     assert told(table("a", clean, older=2), table("b", older=1))[1:] == [

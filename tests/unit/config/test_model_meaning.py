@@ -87,6 +87,74 @@ def test_the_clock_is_found_in_a_query(expression: str, clock: Clock | None) -> 
     assert found == (Clock.DAY if expression == "'today is'" else clock)
 
 
+@pytest.mark.parametrize(
+    ("expression", "clock"),
+    [
+        *(
+            (f"CAST({text} AS timestamp)", Clock.MOMENT)
+            for text in (
+                *("r'now'", 'R"now"', "N'now'", "'no' 'w'", "'no'\n'w'", "concat('no','w')", "concat(r'n', 'o' || 'w')", "'n' || ('ow')"),
+                *("upper('n') || 'ow'", "CAST('no' || 'w' AS string)", "CAST(CAST('now' AS string) AS string)", "'\\u006eow'", "'\\tnow'"),
+                # Only Spark computes these.
+                *("reverse('won')", "substr('xnow', 2)", "char(110) || 'ow'", "CAST(X'6E6F77' AS string)", "decode(X'6E6F77', 'UTF-8')"),
+                *(
+                    "coalesce(NULL, reverse('won'))",
+                    "element_at(array(reverse('won')), 1)",
+                    "trim('xnow', 'x')",
+                    "map('a', 'n')['a'] || 'ow'",
+                ),
+                *(
+                    "if(true, concat('no', 'w'), id)",
+                    "IF(1 = 1, 'no', 'x') || 'w'",
+                    "translate('nXw', 'X', 'o')",
+                    "unknown_function('won')",
+                ),
+            )
+        ),
+        *((text, Clock.MOMENT) for text in ("ts > reverse('won')", "to_timestamp('n' || 'ow')", "date_add(reverse('won'), 1)")),
+        *(
+            (text, Clock.DAY)
+            for text in ("ts > 'to' 'day'", "CAST(r'08:00' AS timestamp)", "to_date('yester' || 'day')", "ts > '08' || ':00'")
+        ),
+        *(
+            (text, None)
+            for text in (
+                *("concat('open', '-', 'x')", "concat(a, 'w')", "CAST(concat(a, ' ', b) AS timestamp)", "r'\\d+'", "upper('open') = a"),
+                *(
+                    "ts >= DATE '2026-01-01' - INTERVAL 7 DAYS",
+                    "ts >= date_trunc('month', TIMESTAMP '2026-01-01')",
+                    "ts > make_date(2026, 1, 1)",
+                ),
+                *("ts >= add_months(DATE '2026-01-01', 1)", "ts < to_timestamp('2026-01-01', 'yyyy-MM-dd')", "ts > timestamp_millis(1)"),
+                *(
+                    "CASE a WHEN 'x' THEN 'y' ELSE 'z' END",
+                    "CASE WHEN a = 'x' THEN 'y' END",
+                    "a IN ('x', 'y')",
+                    "array('a', 'b')",
+                    "length('a')",
+                ),
+                *("named_struct('a', b)", "a RLIKE r'^x'", "a LIKE 'x!_' ESCAPE '!'", "count('x')", "date_format(ts, 'yyyy' || '-MM')"),
+                *(
+                    "from_json(a, 'b INT')",
+                    "get_json_object(a, '$.b')",
+                    "concat_ws(',', a, b)",
+                    "split(a, ',')[0]",
+                    "concat('a', CAST(1 AS string))",
+                    "explode(sequence(to_date('2026-01-01'), to_date('2026-02-01'), INTERVAL 1 DAY))",
+                    "inline(array(struct('a', 1)))",
+                    "concat_ws('-', collect_list(a))",
+                    "coalesce(a, 'x')",
+                    "map('a', 1)['a']",
+                ),
+                *("explode(array('a', 'b'))", "stack(2, 'a', 1, 'b', 2)", "datediff(DATE '2026-01-01', ts)", "window(ts, '1 day')"),
+            )
+        ),
+    ],
+)
+def test_the_clock_is_found_in_a_text_that_is_computed(expression: str, clock: Clock | None) -> None:
+    assert clock_of(f"SELECT id, {expression} AS x FROM silver.t") == clock
+
+
 def test_a_query_that_reads_the_day_gives_another_result_on_the_next() -> None:
     inputs = {"silver.t": Input(1, 1, "x")}
     evening = ModelInputs("d", inputs, datetime(2026, 3, 1, 23, 59, tzinfo=UTC).isoformat(timespec="seconds"))

@@ -14,9 +14,10 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, ConfigError, TargetError
 from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, reload_doubt
+from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
 from dms_iceberg.progress.pending import Pending, pending_files
-from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.progress.progress import Progress
 
 TABLE = Table(source="public.t", target="s.t", key=("id",))
 NOW = time_of("20260302000000000")

@@ -9,9 +9,10 @@ import pytest
 from dms_iceberg.bronze.keys import BronzeFile, parse_key
 from dms_iceberg.bronze.moved_keys import former_files, without_copies
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES
 from dms_iceberg.progress.pending import Pending, pending_files
-from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.progress.progress import Progress
 
 PREFIX = "public/t/"
 NOW = datetime(2026, 3, 2, tzinfo=UTC)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, earlier, folder_time, is_credible, parse_key, time_of
 from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import TargetError
+from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
 from dms_iceberg.progress.pending import next_batch
-from dms_iceberg.progress.progress import PROGRESS_KEY, LookBack, Progress
+from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.recorded_progress import find_progress
 
 PREFIX = "public/t/"

@@ -12,7 +12,8 @@ from dms_iceberg.cli.print_quarantine import print_quarantine
 from dms_iceberg.config.model import Bronze, BronzeFormat, Csv, Table
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import BranchState
-from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.progress.look_back import LookBack
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.replay.examples import HIDDEN, shown_key
 from dms_iceberg.replay.listing import OpenReason, OpenRows
 from dms_iceberg.silver.quarantine import chain, quarantine_sql, reason_is, rejected_since, stamp_sql

@@ -13,9 +13,10 @@ from dms_iceberg.errors import BronzeError, DmsIcebergError, TargetError
 from dms_iceberg.loads.load_marker import LoadMarker
 from dms_iceberg.loads.moments import UNMERGED, Effect
 from dms_iceberg.loads.no_files import NoFiles
+from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch
-from dms_iceberg.progress.progress import LookBack, Progress
+from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
