@@ -87,6 +87,8 @@ def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn
         # Arrays, enums, ranges, addresses, composites: the text of the type's output function, which a cast need not give (inet). For a
         # composite with a NULL field, both IS NULL and IS NOT NULL are false.
         sql = f"CASE WHEN num_nulls({column}) = 0 THEN format('%s', {column}) END"
+    # What the cast of a text to money means depends on the locale; that of a number does not.
+    shown = f"numeric::{shown}" if type_ == "money" else shown
     return SourceColumn.of(name, sql, built_in(type_, modifier, _PARQUET) or _ANY, shown, built_in(type_, modifier, _TEXT) or _ANY)
 
 

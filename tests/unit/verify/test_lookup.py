@@ -5,21 +5,8 @@ import pytest
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.lookup import KeyLookup, is_certain, lookup_text
 
-FILE = [
-    "tinyint",
-    "smallint",
-    "int",
-    "bigint",
-    "decimal(20,0)",
-    "decimal(9,3)",
-    "float",
-    "double",
-    "binary",
-    "date",
-    "timestamp",
-    "boolean",
-]
-TYPES = [*FILE, "string", "timestamp_ntz", "decimal(12,2)", "decimal(30,5)"]
+NUMBERS = ["tinyint", "smallint", "int", "bigint", "decimal(20,0)", "decimal(9,3)", "decimal(12,2)", "decimal(30,5)", "float", "double"]
+TYPES = [*NUMBERS, "binary", "date", "timestamp", "timestamp_ntz", "boolean", "string"]
 TEXT, BYTES, EXACT = "CAST(`k` AS string)", "lower(hex(`k`))", "the number's in the file's type"
 # Beside the same type and string.
 PAIRS = {

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable
 
+import attrs
 import pytest
 
 from dms_iceberg.verify.fingerprint import SourceState
@@ -71,57 +72,77 @@ def folded(key: str) -> str:
     return key.lower().rstrip()
 
 
+FORMS = [form for letter in "abcdef" for form in (letter, letter.upper(), f"{letter} ")]
+
+
+def equal_forms(key: str, rows: Iterable[str]) -> set[str]:
+    return {one for one in rows if folded(one) == folded(key)}
+
+
+@attrs.define
+class World:
+    """Random tables of both sides, and a writer between the look and the write. Rows are numbered.
+
+    Attributes:
+        seen: the source's rows at the look; ``source`` are those at the write.
+        rejected: rows that the job would reject, which are no difference where silver lacks them.
+    """
+
+    seen: Row
+    source: Row
+    silver: Row
+    rejected: set[str]
+
+    @classmethod
+    def of(cls, chance: random.Random) -> "World":
+        # The source's key is unique by its collation; silver's by the text.
+        there = {chance.choice([*equal_forms(letter, FORMS)]): number for number, letter in enumerate("abcdef") if chance.random() < 0.7}
+        silver = {chance.choice([key, *FORMS]): number for key, number in there.items() if chance.random() < 0.8}
+        silver |= {key: 90 + number for number, key in enumerate(chance.sample(FORMS, chance.randrange(3)))}
+        source = dict(there)
+        if chance.random() < 0.5 and source:
+            key = chance.choice([*source])
+            changed = source.pop(key)
+            if chance.random() < 0.7:
+                source[chance.choice([*equal_forms(key, FORMS)])] = changed + 100
+        return cls(there, source, silver, {key for key in there if key not in silver and chance.random() < 0.3})
+
+    def wanted(self) -> dict[Key, Wanted]:
+        found = {}
+        for key in {*self.seen, *self.silver} - self.rejected:
+            if self.seen.get(key) != self.silver.get(key):
+                kind = "missing" if key not in self.silver else "different" if key in self.seen else "surplus"
+                found[(key,)] = Wanted(kind, (1, self.seen[key]) if key in self.seen else None)
+        return found
+
+    def found(self, part: Iterable[Key], deletes: Iterable[Key]) -> Found:
+        now: dict[Key, SourceState] = {(one,): (1, self.source[one]) for (key,) in part for one in equal_forms(key, self.source)}
+        equal = {key: {(one,) for one in equal_forms(key[0], self.source)} - {key} for key in deletes}
+        equal = {key: others for key, others in equal.items() if others}
+        return Found(now, equal, {one for others in equal.values() for one in others if one[0] in self.silver})
+
+    def merge(self, wanted: dict[Key, Wanted], written: Iterable[Key]) -> None:
+        for (key,) in written:
+            if wanted[(key,)].is_delete:
+                self.silver.pop(key, None)
+            else:
+                self.silver[key] = self.source[key]
+
+
 @pytest.mark.parametrize("seed", range(400))
 def test_after_a_repair_silver_has_every_row_of_the_source_that_it_had_under_an_equal_key(seed: int) -> None:
-    """Random tables of both sides, and a writer between the look and the write: rows are numbered, a key change keeps the number."""
     chance = random.Random(seed)
-    forms = [form for letter in "abcdef" for form in (letter, letter.upper(), f"{letter} ")]
-    # The source's key is unique by its collation; silver's by the text.
-    source: Row = {}
-    for number, letter in enumerate("abcdef"):
-        if chance.random() < 0.7:
-            source[chance.choice([form for form in forms if folded(form) == letter])] = number
-    silver: Row = {}
-    for key, number in source.items():
-        if chance.random() < 0.8:
-            silver[chance.choice([key, *forms])] = number
-    silver |= {key: 90 + n for n, key in enumerate(chance.sample(forms, chance.randrange(3)))}
-    seen = dict(source)
-    if chance.random() < 0.5 and source:
-        key = chance.choice([*source])
-        changed = source.pop(key)
-        if chance.random() < 0.7:
-            source[chance.choice([key, *(form for form in forms if folded(form) == folded(key))])] = changed + 100
-    # Rows that the job would reject are no difference where silver lacks them.
-    rejected = {key for key in seen if key not in silver and chance.random() < 0.3}
-    wanted: dict[Key, Wanted] = {}
-    for key in {*seen, *silver} - rejected:
-        if seen.get(key) != silver.get(key):
-            kind = "missing" if key not in silver else "surplus" if key not in seen else "different"
-            wanted[(key,)] = Wanted(kind, (1, seen[key]) if key in seen else None)
-    before, plans = dict(silver), list[FilePlan]()
+    world = World.of(chance)
+    before, wanted, plans = dict(world.silver), world.wanted(), list[FilePlan]()
     keys, size = in_order(wanted), chance.choice([1, 2, 100])
     for start in range(0, len(keys), size):
         part = keys[start : start + size]
-        now: dict[Key, SourceState] = {
-            (key,): (1, number) for key, number in source.items() if any(folded(key) == folded(one) for (one,) in part)
-        }
-        deletes = [one for one in part if wanted[one].is_delete]
-        equal = {one: {(key,) for key in source if folded(key) == folded(one[0]) and key != one[0]} for one in deletes}
-        equal = {one: others for one, others in equal.items() if others}
-        in_silver = {other for others in equal.values() for other in others if other[0] in before}
-        plans.append(plan_file(part, wanted, Found(now, equal, in_silver), plans))
-        for one in plans[-1].written:
-            if wanted[one].is_delete:
-                silver.pop(one[0], None)
-            else:
-                silver[one[0]] = source[one[0]]
-    for key in source:
-        had = any(folded(key) == folded(one) for one in before)
-        has = any(folded(key) == folded(one) for one in silver)
-        assert has or not had, "the source calls the key equal to one that silver had"
-    kept_out = {one for one, what in wanted.items() if what.kind == "missing"} - {one for found in plans for one in found.written}
-    if kept_out:
-        assert {*before} <= {*silver}, "half of a key change"
-    left = sum(len(found.changed) + len(found.halves) + len(found.held) + len(found.written) for found in plans)
-    assert left == len(wanted), "every key is accounted for"
+        plans.append(plan_file(part, wanted, world.found(part, [key for key in part if wanted[key].is_delete]), plans))
+        world.merge(wanted, plans[-1].written)
+    lost = [key for key in world.source if equal_forms(key, before) and not equal_forms(key, world.silver)]
+    assert lost == [], "the source calls these keys equal to one that silver had"
+    written = {key for plan in plans for key in plan.written}
+    if any(one.kind == "missing" for key, one in wanted.items() if key not in written):
+        assert {*before} <= {*world.silver}, "half of a key change"
+    left = sum(len(one.changed) + len(one.halves) + len(one.held) for one in plans)
+    assert left + len(written) == len(wanted), "every key is accounted for"
