@@ -782,7 +782,7 @@ KEYS: dict[str, tuple[str, str, pa.DataType, str, Any]] = {
         HEX,
         pa.binary(),
         "string",
-        lambda n: md5(str(n).encode()).hexdigest().encode(),
+        lambda n: f"c0ffee{10 + n}".encode(),
     ),
     "text as bytes": ("bytea", "convert_to('key-' || n, 'UTF8')", pa.binary(), "string", lambda n: f"key-{n}".encode()),
     "bytes": ("bytea", "decode('0' || n, 'hex')", pa.binary(), "binary", lambda n: bytes([n])),
