@@ -2,6 +2,7 @@
 
 import datetime as dt
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -711,6 +712,31 @@ def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, 
         "20991231-235901500.parquet",
         {"2099123123590050" + "0" * 19},
     )
+
+
+def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: Source) -> None:
+    plain(source)
+    source.verify()
+    wait = ["alter system set synchronous_standby_names = 'away'", "select pg_reload_conf()"]
+    execute(source.server.dsn(), *wait)
+    try:
+        time.sleep(1)
+        writer = threading.Thread(target=source.execute, args=("update t set v = 'new' where id = 2",), daemon=True)
+        writer.start()
+        time.sleep(1)
+        source.change(2, "new")
+        time.sleep(1)
+        newer = source.silver
+        assert newer[1]["v"] == "new"
+        options = attrs.evolve(EVERY, accept_source=source.verify().source)
+        assert "GRANT pg_read_all_stats" in str(source.verify(options).error)
+        refused = source.verify(options, "postgres")
+        assert (refused.differing["different"], refused.repaired) == (2, 0)
+        assert "a commit has been waiting for a synchronous standby (wait_event SyncRep) since" in str(refused.error)
+    finally:
+        execute(source.server.dsn(), "alter system reset synchronous_standby_names", "select pg_reload_conf()")
+    writer.join(10)
+    assert (source.repair(EVERY).repaired, source.silver[1]["v"], source.verify().equal) == (1, "new", True)
 
 
 # --- keys

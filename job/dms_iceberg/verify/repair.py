@@ -28,7 +28,7 @@ from dms_iceberg.spark.broadcast import materialised
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference
-from dms_iceberg.verify.facts import NotedSource
+from dms_iceberg.verify.facts import NotedSource, hidden_commit
 from dms_iceberg.verify.fingerprint import ANY_KIND, KIND, SILVER, SOURCE
 from dms_iceberg.verify.options import Options
 from dms_iceberg.verify.repair_checks import check_repair, clock_doubt, doubts, end_doubt, fit_doubt, refuse, repaired_columns
@@ -205,6 +205,10 @@ def _reader(comparison: Comparison, expressions: Sequence[str], noted: NotedSour
         TargetError: something speaks against the repair by now.
         SourceError: the source cannot be read, or its clock stands still.
     """
+    with comparison.snapshot(expressions) as earlier:
+        # Asked before the snapshot: within it, a commit that it does not show may have stopped waiting.
+        hidden = hidden_commit(earlier.facts(), comparison.clock)
+    refuse(comparison, [hidden] if hidden else [])
     for _ in range(_MOST_WAITS):
         with comparison.snapshot(expressions) as reader:
             # Each file is from a connection or transaction of its own, which may have come to another server.
