@@ -722,10 +722,13 @@ def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: 
     try:
         time.sleep(1)
         writer = threading.Thread(target=source.execute, args=("update t set v = 'new' where id = 2",), daemon=True)
+        clock = time.strftime("%Y%m%d%H%M%S", time.gmtime())
         writer.start()
-        time.sleep(1)
-        source.change(2, "new")
-        time.sleep(1)
+        time.sleep(2)
+        now = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+        source.lake.changes(T, f"{now[:8]}-{now[8:]}000.parquet", list(PLAIN.items()), [("U", f"{clock}00", 1, 2, "new", None)])
+        assert source.config is not None
+        source.lake.run_one(source.config)
         newer = source.silver
         assert newer[1]["v"] == "new"
         options = attrs.evolve(EVERY, accept_source=source.verify().source)
