@@ -721,7 +721,8 @@ def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: 
     execute(source.server.dsn(), *wait)
     try:
         time.sleep(1)
-        writer = threading.Thread(target=source.execute, args=("update t set v = 'new' where id = 2",), daemon=True)
+        change = ("set synchronous_commit = on", "update t set v = 'new' where id = 2")
+        writer = threading.Thread(target=source.execute, args=change, daemon=True)
         clock = time.strftime("%Y%m%d%H%M%S", time.gmtime())
         writer.start()
         time.sleep(2)
