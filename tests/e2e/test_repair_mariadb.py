@@ -136,3 +136,49 @@ def test_another_server_or_a_log_that_begins_again_is_not_the_source_until_it_is
     assert ("its log is shorter than before" in str(again.error), rows(lake)) == (True, WRONG)
     accepted = repair(lake, config, shop, attrs.evolve(REPAIR, accept_source=again.source))
     assert (accepted.error, accepted.repaired, rows(lake)) == (None, 1, RIGHT)
+
+
+def keyed(lake: Lake, shop: LocalMariaDb, type_: str, texts: tuple[str, ...], files: list[tuple[object, str]], **table: object) -> Config:
+    """A table with this type of key, and rows v1, v2 ...; ``files`` are the rows that silver gets."""
+    shop.execute("drop table shop.t", f"create table shop.t (id {type_} primary key, v char(9))")
+    shop.execute(*(f"insert into shop.t values ('{text}', 'v{number}')" for number, text in enumerate(texts, start=1)))
+    config = lake.config({"shop.t": table}, state_uri=str(lake.folder / "state"))
+    type_in_file = pa.binary() if isinstance(files[0][0], bytes) else pa.string()
+    lake.load("shop.t", [("id", type_in_file), ("v", pa.string())], files)
+    lake.run_one(config)
+    return config
+
+
+WHOLE = attrs.evolve(REPAIR, insert_missing=True, max_repair=1.0)
+
+
+def test_a_key_that_the_collation_calls_equal_is_not_deleted_alone(lake: Lake, shop: LocalMariaDb) -> None:
+    files: list[tuple[object, str]] = [("AA-1", "v1"), ("aa-2", "v2"), ("aa-3", "v3"), ("aa-4", "v4")]
+    config = keyed(lake, shop, "char(36)", ("aa-1", "aa-2", "aa-3", "aa-4"), files)
+    refused = repair(lake, config, shop, attrs.evolve(WHOLE, insert_missing=False))
+    assert "it would delete 1 rows and leave out 1 that silver lacks" in str(refused.error)
+    assert rows(lake) == files
+    done = repair(lake, config, shop, WHOLE)
+    assert (done.error, done.repaired) == (None, 2)
+    assert "('AA-1' in silver, 'aa-1' at the source)" in done.warnings[-1]
+    assert rows(lake) == [("aa-1", "v1"), *files[1:]]
+
+
+def test_a_key_change_on_its_way_is_repaired_whole_or_not_at_all(lake: Lake, shop: LocalMariaDb) -> None:
+    files: list[tuple[object, str]] = [(f"k{number}", f"v{number}") for number in range(1, 5)]
+    config = keyed(lake, shop, "varchar(9)", ("k1", "k22", "k3", "k4"), files)
+    refused = repair(lake, config, shop, attrs.evolve(WHOLE, insert_missing=False))
+    assert ("leave out 1 that silver lacks" in str(refused.error), rows(lake)) == (True, files)
+    assert repair(lake, config, shop, WHOLE).repaired == 2
+    assert sorted(rows(lake)) == [("k1", "v1"), ("k22", "v2"), ("k3", "v3"), ("k4", "v4")]
+
+
+def test_text_in_bytes_is_found_by_its_bytes(lake: Lake, shop: LocalMariaDb) -> None:
+    files: list[tuple[object, str]] = [(f"key-{number}".encode(), f"v{number}") for number in (1, 2, 3, 4, 5, 6, 7, 9)]
+    files[0] = (b"key-1", "wrong")
+    keys = tuple(f"key-{number}" for number in range(1, 9))
+    config = keyed(lake, shop, "varbinary(20)", keys, files, columns=[{"name": "id", "type": "string"}])
+    done = repair(lake, config, shop, WHOLE)
+    assert (done.error, done.unsettled, done.repaired) == (None, 0, 3)
+    assert done.differing == {"missing": 1, "surplus": 1, "collided": 0, "different": 1}
+    assert sorted(rows(lake)) == [(f"key-{number}", f"v{number}") for number in range(1, 9)]

@@ -57,7 +57,10 @@ _FAR_FUTURE = "99991231235959999"
 OLDER_CLOCK = "older_clock"
 _OLDER = "not in any earlier file, yet older than a change of its key that is; the source clock went back"
 OLDER_THAN_ITS_OLD_KEY = "not in any earlier file, yet older than a change of the key that its row left; the source clock went back"
-"""Detail of `OLDER_CLOCK` where a change does not end its old key either."""
+_REPAIRED = "it came after a repair (verify --repair), which has what the source had of its key then"
+OLD_KEY_REPAIRED = "it came after a repair (verify --repair), which has what the source had then of the key that its row left"
+NO_END_OF_OLD_KEY = (OLDER_THAN_ITS_OLD_KEY, OLD_KEY_REPAIRED)
+"""Details of `OLDER_CLOCK` where a change does not end its old key either."""
 
 
 def is_late(low: str, progress: Progress) -> bool:
@@ -216,27 +219,38 @@ def _mark_older_clock(
     rows: DataFrame, shape: Shape, frontier: str, unshared: Collection[str], merged: str = "true", *, moves: bool
 ) -> DataFrame:
     keys = ", ".join(quote(name) for name in shape.key)
+    earlier = f"PARTITION BY {keys} ORDER BY _cdc_closed RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    # A repair has the source's state at one moment: newer changes may be merged already. What it wins over shows nothing of the clock.
+    repairs = f"instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) > 0"
     usable = f"CASE WHEN {PROBLEM} IS NULL AND {merged} THEN {POSITION} END"
     marked = rows.selectExpr(
         "*", f"CAST({FILE_TIME} AS bigint) AS _cdc_closed", f"{_identity_sql(shape, unshared)} AS _cdc_identity"
     ).selectExpr(
         "*",
-        f"max({usable}) OVER (PARTITION BY {keys} ORDER BY _cdc_closed RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS _cdc_earlier",
+        f"max({usable}) OVER ({earlier}) AS _cdc_earlier",
+        f"max(CASE WHEN {repairs} THEN {usable} END) OVER ({earlier}) AS _cdc_repaired",
         f"min(_cdc_closed) OVER (PARTITION BY {keys}, _cdc_identity) AS _cdc_first_seen",
     )
     in_new_file = f"NOT {CONTEXT} AND {FILE_TIME} > {string_literal(frontier)}"
-    # A repair has the source's state at one moment: newer changes may be merged already.
-    repairs = f"instr({FILE}, {string_literal('/' + REPAIR_FOLDER)}) > 0"
     unseen = f"{in_new_file} AND NOT {repairs} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
-    found = {_OLDER: unseen}
+    by_repair = "_cdc_repaired <=> _cdc_earlier"
+    found = {_REPAIRED: f"{unseen} AND {by_repair}", _OLDER: unseen}
     if moves:
         # Loaded rows share a position.
         halves = f"PARTITION BY {POSITION}, {FILE}, {ROW}"
-        marked = marked.selectExpr("*", f"max({OLD_KEY} = 1 AND {unseen}) OVER ({halves}) AS _cdc_stays")
-        found = {OLDER_THAN_ITS_OLD_KEY: f"{MOVED} AND _cdc_stays", **found}
+        left = f"{OLD_KEY} = 1 AND {unseen}"
+        marked = marked.selectExpr(
+            "*",
+            f"max({left}) OVER ({halves}) AS _cdc_stays",
+            f"max({left} AND {by_repair}) OVER ({halves}) AS _cdc_stays_repaired",
+        )
+        stays = f"{MOVED} AND _cdc_stays"
+        found = {OLD_KEY_REPAIRED: f"{stays} AND _cdc_stays_repaired", OLDER_THAN_ITS_OLD_KEY: stays, **found}
     cases = [f"WHEN {sql} THEN {string_literal(f'{OLDER_CLOCK}: {text}')}" for text, sql in found.items()]
     marked = marked.withColumn(PROBLEM, expr(else_problem(cases)))
-    return marked.drop("_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_first_seen", "_cdc_stays")
+    return marked.drop(
+        *("_cdc_closed", "_cdc_identity", "_cdc_earlier", "_cdc_repaired", "_cdc_first_seen", "_cdc_stays", "_cdc_stays_repaired")
+    )
 
 
 def collapse_late(

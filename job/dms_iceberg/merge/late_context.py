@@ -199,7 +199,8 @@ def _mark_quarantined(older: DataFrame, in_quarantine: DataFrame, key: Sequence[
         load: number of the load that the files belong to.
         moved: see `OlderFiles`. The quarantine names files as they were merged.
     """
-    stays = f"reason = {string_literal(late.OLDER_CLOCK)} AND detail = {string_literal(late.OLDER_THAN_ITS_OLD_KEY)}"
+    details = ", ".join(map(string_literal, late.NO_END_OF_OLD_KEY))
+    stays = f"reason = {string_literal(late.OLDER_CLOCK)} AND detail IN ({details})"
     whole = f"reason = {string_literal(AMBIGUOUS)} OR {stays}"
     columns = {
         "_cdc_quarantine_name": "substring_index(file, '/', -1)",

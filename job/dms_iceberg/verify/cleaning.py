@@ -16,7 +16,7 @@ from dms_iceberg.changes.frames import Cleaner, ReadGroup
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import SchemaChanges, Table
+from dms_iceberg.config.model import Bronze, BronzeFormat, SchemaChanges, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.silver.analysis import analysed_evolution
@@ -28,9 +28,8 @@ from dms_iceberg.silver.switch_mode import silver_types
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.source.errors import SourceError
 from dms_iceberg.sql.cdc_columns import CORRUPT, FAILED_RULE, FILE, FILE_NAME, FILTERED, NOT_TEXT, PROBLEM, ROW
-from dms_iceberg.sql.quoting import quote
-from dms_iceberg.sql.types import fits
 from dms_iceberg.verify.columns import SourceColumn, select_list, shown_rows
+from dms_iceberg.verify.lookup import lookup_text
 
 REJECTED_SQL = f"({PROBLEM} IS NOT NULL OR {FAILED_RULE} IS NOT NULL)"
 FILTERED_SQL = f"({FILTERED} AND {PROBLEM} IS NULL)"
@@ -95,18 +94,18 @@ class Cleaning(TableContext):
         """Spark types by silver column."""
         return self.shape.types
 
-    def source_frame(self, texts: Sequence[str]) -> DataFrame:
-        """Return rows as a change file would have them; ``texts`` are JSON arrays."""
+    def source_frame(self, texts: Sequence[str], *, in_file: bool = False) -> DataFrame:
+        """Return rows as a change file would have them; ``texts`` are JSON arrays, of the file's texts where they are ``in_file``."""
         bronze = self.context.config.bronze
-        shown = shown_rows(self.columns, bronze)
+        shown = str if in_file else shown_rows(self.columns, bronze)
         rows = self.context.spark.createDataFrame([(shown(text),) for text in texts], _ROWS, verifySchema=False)
         # A row that does not parse would become a row of NULLs.
         parsed = rows.selectExpr("coalesce(from_json(row, 'array<string>'), raise_error('a row of the source does not parse')) AS cells")
         return parsed.selectExpr(*select_list(self.columns, "cells", bronze), *_ORIGIN)
 
-    def clean(self, texts: Sequence[str]) -> DataFrame:
+    def clean(self, texts: Sequence[str], *, in_file: bool = False) -> DataFrame:
         """Return rows as they would be in silver; rows that would not be there are marked (`REJECTED_SQL`, `FILTERED_SQL`)."""
-        group = _group(self.context, self.columns, self.source_frame(texts))
+        group = _group(self.context, self.columns, self.source_frame(texts, in_file=in_file))
         return Cleaner(self.context, self.table, self.shape, load=0).clean([group])
 
 
@@ -173,7 +172,7 @@ def plan_cleaning(here: TableContext, columns: tuple[SourceColumn, ...], without
         all_columns,
         shape,
         tuple(column.name for column in present if not column.is_key and column.name.lower() not in without),
-        _lookup(shape, read),
+        _lookup(shape, read, context.config.bronze),
         tuple(f"{name} ({why})" for name, why in reasons.items() if why is not None),
         tuple(one_sided),
         seen.names,
@@ -238,7 +237,7 @@ def _columns_read(table: Table, shape: Shape, columns: Sequence[SourceColumn]) -
     return tuple(column for column in columns if column.name.lower() in used)
 
 
-def _lookup(shape: Shape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn, ...] | None:
+def _lookup(shape: Shape, columns: Sequence[SourceColumn], bronze: Bronze) -> tuple[SourceColumn, ...] | None:
     by_name = {column.name.lower(): column for column in columns}
     found = []
     for column in shape.columns:
@@ -246,24 +245,12 @@ def _lookup(shape: Shape, columns: Sequence[SourceColumn]) -> tuple[SourceColumn
             continue
         declared = column.declared
         source = by_name.get((column.source or "").lower())
-        if (
-            source is None
-            or not source.exact
-            or declared.mask
-            or declared.trim
-            or declared.format
-            or not _keeps(source.type, shape.types[column.name])
-        ):
+        if source is None or not source.exact or declared.mask or declared.trim or declared.format:
+            return None
+        if bronze.format is not BronzeFormat.PARQUET and source.type == "binary":
+            # Silver has the text, or the bytes of the text, that DMS writes of it.
+            return None
+        if lookup_text(column.name, source.type, shape.types[column.name]) is None:
             return None
         found.append(source)
     return tuple(found)
-
-
-def _keeps(source: str, silver: str) -> bool:
-    times = ("timestamp", "timestamp_ntz")
-    return silver in ("string", source) or fits(source, silver) or (source in times and silver in times)
-
-
-def lookup_text(name: str, type_: str) -> str:
-    """Return the SQL that turns a silver key value into the text with which it is looked up at the source."""
-    return f"lower(hex({quote(name)}))" if type_ == "binary" else f"CAST({quote(name)} AS string)"

@@ -22,6 +22,8 @@ class Facts:
         committed: the newest commit that the source shows, UTC, 20 digits; "" where it does not tell.
         is_copy: the server follows another one (standby, replica): it may lack changes that the other one has.
         doubts: what speaks against a repair from here, a sentence each, with how it is known.
+        waiting_since: since when the oldest commit has been waiting that others do not see yet, though DMS does, UTC, 20 digits; "" for
+            none.
     """
 
     engine: str
@@ -30,6 +32,7 @@ class Facts:
     committed: str = ""
     is_copy: bool = False
     doubts: tuple[str, ...] = ()
+    waiting_since: str = ""
 
     @property
     def token(self) -> str:
@@ -100,7 +103,23 @@ def behind_silver(facts: Facts, committed: str, repaired: str) -> str | None:
     )
 
 
-def postgres_doubts(*, standby: bool, subscribed: bool | None, has_children: bool | None, foreign_parts: bool | None) -> tuple[str, ...]:
+def hidden_commit(facts: Facts, clock: str) -> str | None:
+    """Say that a commit from before ``clock``, 20 digits, may be hidden; None if there is none.
+
+    A commit that waits for a synchronous standby is decoded, so that silver may have it, but no snapshot shows it. One that began later is
+    newer than a repair with that clock, and wins over it.
+    """
+    if not facts.waiting_since or facts.waiting_since > clock:
+        return None
+    return (
+        f"a commit has been waiting for a synchronous standby (wait_event SyncRep) since {shown_time(facts.waiting_since[:17])}: DMS "
+        "captures it, and no query shows it, so silver may be newer than what can be read. Repeat once the standby follows"
+    )
+
+
+def postgres_doubts(
+    *, standby: bool, subscribed: bool | None, has_children: bool | None, foreign_parts: bool | None, hides_waits: bool = False
+) -> tuple[str, ...]:
     """Return what speaks against a repair from a PostgreSQL. None: the server does not let the user see it.
 
     Args:
@@ -108,6 +127,7 @@ def postgres_doubts(*, standby: bool, subscribed: bool | None, has_children: boo
         subscribed: the table is in ``pg_subscription_rel``.
         has_children: other tables inherit from the table, which is not partitioned.
         foreign_parts: a partition is a foreign table.
+        hides_waits: commits wait for synchronous standbys, and the user does not see which do.
     """
     found = {
         "the server is a standby (pg_is_in_recovery): it may lack changes that silver has. Name the primary in --source": standby,
@@ -125,7 +145,11 @@ def postgres_doubts(*, standby: bool, subscribed: bool | None, has_children: boo
         "pg_catalog.pg_partition_tree(regclass) and SELECT ON pg_catalog.pg_class": foreign_parts,
     }
     shown = [text for text, is_so in found.items() if is_so]
-    return (*shown, *(f"whether {text}" for text, is_so in unseen.items() if is_so is None))
+    waits = (
+        "whether commits wait for a synchronous standby (synchronous_standby_names) cannot be seen: silver may have one that no query "
+        "shows. Let the user see it: GRANT pg_read_all_stats"
+    )
+    return (*shown, *(f"whether {text}" for text, is_so in unseen.items() if is_so is None), *([waits] if hides_waits else []))
 
 
 _ON = frozenset({"ON", "1"})

@@ -50,6 +50,10 @@ _LOG_END = """
 """
 _REPLAYED = f"SELECT {_CLOCK.format('pg_last_xact_replay_timestamp()')}"
 _COMMITTED = f"SELECT {_CLOCK.format('timestamp')} FROM pg_last_committed_xact()"
+_WAITING = f"SELECT coalesce({_CLOCK.format('min(state_change)')}, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+_HIDES_WAITS = """
+    SELECT current_setting('synchronous_standby_names') <> '' AND NOT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
+"""
 _SUBSCRIBED = "SELECT count(*) FROM pg_subscription_rel WHERE srrelid = {oid}"
 _CHILDREN = "SELECT count(*) FROM pg_inherits JOIN pg_class c ON c.oid = inhparent WHERE c.oid = {oid} AND c.relkind = 'r'"
 _FOREIGN_PARTS = "SELECT count(*) FROM pg_partition_tree({oid}) t JOIN pg_class c ON c.oid = t.relid WHERE c.relkind = 'f'"
@@ -87,6 +91,8 @@ def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn
         # Arrays, enums, ranges, addresses, composites: the text of the type's output function, which a cast need not give (inet). For a
         # composite with a NULL field, both IS NULL and IS NOT NULL are false.
         sql = f"CASE WHEN num_nulls({column}) = 0 THEN format('%s', {column}) END"
+    # What the cast of a text to money means depends on the locale; that of a number does not.
+    shown = f"numeric::{shown}" if type_ == "money" else shown
     return SourceColumn.of(name, sql, built_in(type_, modifier, _PARQUET) or _ANY, shown, built_in(type_, modifier, _TEXT) or _ANY)
 
 
@@ -208,6 +214,8 @@ class PostgresReader:
             system = self._tried(_SYSTEM)
             end, timeline = self._tried(_LOG_END) or ("", "") if not standby else ("", "")
             committed = self._tried(_REPLAYED if standby else _COMMITTED) if standby or tracked == "on" else None
+            waiting = self._tried(_WAITING)
+            ((hides_waits,),) = self._run(_HIDES_WAITS)
             counts = [self._tried(query.format(oid=self._oid)) for query in (_SUBSCRIBED, _CHILDREN, _FOREIGN_PARTS)]
         subscribed, has_children, foreign_parts = (None if count is None else bool(count[0]) for count in counts)
         return Facts(
@@ -216,7 +224,14 @@ class PostgresReader:
             position={"WAL position": int(end)} if end else None,
             committed=(committed or ("",))[0] or "",
             is_copy=standby or bool(subscribed),
-            doubts=postgres_doubts(standby=standby, subscribed=subscribed, has_children=has_children, foreign_parts=foreign_parts),
+            doubts=postgres_doubts(
+                standby=standby,
+                subscribed=subscribed,
+                has_children=has_children,
+                foreign_parts=foreign_parts,
+                hides_waits=hides_waits,
+            ),
+            waiting_since=waiting[0] if waiting else "",
         )
 
     def _tried(self, statement: str) -> Sequence[Any] | None:

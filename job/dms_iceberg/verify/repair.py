@@ -6,40 +6,36 @@ ahead of one that it has:
 
 - Whatever the row lacks was committed after the read for its file, which is in a later second than C. So its commit time is after C, also
   where commit times are whole seconds (MySQL): it wins over the repair, whenever it arrives.
+- What is deleted is nothing that the source holds (`whole_repair`).
 - The row is read, and compared with what was seen before, in one snapshot: a key that the source has changed since it was compared is left
   out, and the change file that is to come brings it. So nothing is written that was inserted, or came back, since the look.
 """
 
-import datetime as dt
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
-from io import BytesIO
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import attrs
 import structlog
 from pyspark.sql import DataFrame
 
 from dms_iceberg.bronze.keys import repair_key, shown_time, table_prefix
-from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS
 from dms_iceberg.config.model import BronzeFormat, Config
-from dms_iceberg.config.model import Change as ChangeNames
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
-from dms_iceberg.source.errors import SourceError
+from dms_iceberg.source.errors import KeyDoesNotFitError, SourceError
 from dms_iceberg.spark.broadcast import materialised
 from dms_iceberg.sql.quoting import quote, string_literal
-from dms_iceberg.sql.types import decimal_of
 from dms_iceberg.verify.columns import SourceColumn, shown_rows
 from dms_iceberg.verify.compare import Comparison, Difference
-from dms_iceberg.verify.facts import NotedSource
-from dms_iceberg.verify.fingerprint import ANY_KIND, KIND, SOURCE, SourceState
+from dms_iceberg.verify.facts import NotedSource, hidden_commit
+from dms_iceberg.verify.fingerprint import ANY_KIND, KIND, SILVER, SOURCE
 from dms_iceberg.verify.options import Options
-from dms_iceberg.verify.repair_checks import check_repair, clock_doubt, doubts, end_doubt, refuse, repaired_columns
+from dms_iceberg.verify.repair_checks import check_repair, clock_doubt, doubts, end_doubt, fit_doubt, refuse, repaired_columns
+from dms_iceberg.verify.repair_file import changes, encode
+from dms_iceberg.verify.source import Reader
 from dms_iceberg.verify.verdict import shown_counts
+from dms_iceberg.verify.whole_repair import FilePlan, Found, Key, Wanted, half_doubt, in_order, plan_file, warnings
 
 _LOG = structlog.get_logger("dms_iceberg")
 _KEYS_IN_FILE = 1_000
@@ -47,13 +43,12 @@ _LEAST_SETTLE = 1.0
 _KIND = "_cdc_kind"
 _SECOND_DIGITS = 14
 _MOST_WAITS = 60
+_FORMS_SHOWN = 20
 _NO_PLACE = (
     "bronze.change.sequence_column is null, so a repair would have no exact place in the order of changes, and could win over a newer one. "
     "Load the tables again instead; where the task writes $AR_H_CHANGE_SEQ, and the document names it, before a new load, differences "
     "after it can be repaired"
 )
-Change = tuple[str, dict[str, Any]]
-"""Operation (I or D) and values by source column."""
 
 
 def refuse_repair(config: Config, options: Options) -> None:
@@ -102,15 +97,27 @@ def write_repair(comparison: Comparison, difference: Difference, noted: NotedSou
     if not counts:
         return
     columns = repaired_columns(cleaning)
-    check_repair(comparison, columns, counts, noted)
+    check_repair(comparison, columns, counts, noted, half_doubt(counts.get("surplus", 0), _lacking(difference, by_kind, left_out)))
     kinds = ", ".join(string_literal(kind) for kind in counts)
-    seen = comparison.seen_at_source(chosen.where(f"{_KIND} IN ({kinds})"))
-    refuse(comparison, end_doubt(comparison, [*seen]))
+    wanted = _wanted(comparison, chosen.where(f"{_KIND} IN ({kinds})"))
+    refuse(comparison, [*end_doubt(comparison, [*wanted]), *fit_doubt(comparison, [*wanted])])
     verdict.to_repair = counts
-    _LOG.info("repair_planned", table=cleaning.table.source, keys=len(seen), **counts)
+    _LOG.info("repair_planned", table=cleaning.table.source, keys=len(wanted), **counts)
     options.say(f"{cleaning.table.source}: the repair will {shown_counts(counts)}")
     if not options.dry_run:
-        _write(comparison, columns, seen, noted)
+        _write(comparison, columns, wanted, noted)
+
+
+def _lacking(difference: Difference, by_kind: Mapping[str, int], left_out: Mapping[str, bool]) -> int:
+    """Return how many keys silver lacks that the repair would not insert, as far as the comparison knows."""
+    collided = difference.rows.where(f"{KIND} = 'collided' AND {SILVER} IS NULL").count() if by_kind.get("collided") else 0
+    return difference.unsettled_missing + collided + (by_kind.get("missing", 0) if left_out["missing"] else 0)
+
+
+def _wanted(comparison: Comparison, chosen: DataFrame) -> dict[Key, Wanted]:
+    lookup = comparison.lookup
+    rows = chosen.selectExpr(*lookup.texts, _KIND, f"{SOURCE}.n", f"{SOURCE}.sum").collect()
+    return {tuple(row[:-3]): Wanted(row[-3], None if row[-2] is None else (row[-2], row[-1])) for row in rows}
 
 
 def _chosen(comparison: Comparison, difference: Difference) -> DataFrame | None:
@@ -134,50 +141,81 @@ def _chosen(comparison: Comparison, difference: Difference) -> DataFrame | None:
     return materialised(found if differing is None else differing.union(found))
 
 
-def _write(
-    comparison: Comparison, columns: Sequence[SourceColumn], seen: Mapping[tuple[str, ...], SourceState], noted: NotedSource | None
-) -> None:
+def _write(comparison: Comparison, columns: Sequence[SourceColumn], wanted: Mapping[Key, Wanted], noted: NotedSource | None) -> None:
+    keys, plans = in_order(wanted), list[FilePlan]()
+    for start in range(0, len(keys), _KEYS_IN_FILE):
+        part = keys[start : start + _KEYS_IN_FILE]
+        try:
+            plans.append(_write_file(comparison, columns, part, _Earlier(wanted, noted, plans)))
+        except KeyDoesNotFitError:
+            types = ", ".join(f"{column.name} ({column.lookup_type})" for column in comparison.lookup.columns or ())
+            refuse(comparison, [f"a differing key of silver is no value of the source's type, {types}. Load the table again"])
+    comparison.verdict.warnings += warnings(plans, _FORMS_SHOWN)
+
+
+@attrs.frozen
+class _Earlier:
+    """What is known before a file is written: all keys of the repair, what was noted of the source, and the plans of earlier files."""
+
+    wanted: Mapping[Key, Wanted]
+    noted: NotedSource | None
+    plans: Sequence[FilePlan]
+
+
+def _write_file(comparison: Comparison, columns: Sequence[SourceColumn], part: Sequence[Key], earlier: _Earlier) -> FilePlan:
+    """Write the change file of some keys, if any of them is still as it was compared; return what has become of each."""
     cleaning, context, table = comparison.cleaning, comparison.cleaning.context, comparison.cleaning.table
     bronze = context.config.bronze
-    shown, keys, left = shown_rows(columns, bronze), [*seen], 0
+    shown = shown_rows(columns, bronze)
     # One read for both: the row to write, and what it is compared with.
     expressions = list(dict.fromkeys([*cleaning.expressions, *(column.sql for column in columns)]))
     compared, written = _picker(expressions, cleaning.expressions), _picker(expressions, [column.sql for column in columns])
-    for start in range(0, len(keys), _KEYS_IN_FILE):
-        part = keys[start : start + _KEYS_IN_FILE]
-        clock, found = _read(comparison, expressions, part, noted)
-        now = comparison.source_states([compared(row) for row in found])
-        same = [key for key in part if now.get(key) == seen[key]]
-        left += len(part) - len(same)
-        rows = changes(columns, cleaning.lookup or (), same, [shown(written(row)) for row in found])
-        if not rows:
-            continue
+    with _reader(comparison, expressions, earlier.noted) as reader:
+        rows = list(comparison.lookup.rows_of(reader, part))
+        now = comparison.source_states([compared(row) for row in rows])
+        deletes = [key for key in part if earlier.wanted[key].is_delete]
+        equal = _equal_keys(comparison, deletes, lambda keys: [compared(row) for row in comparison.lookup.rows_of(reader, keys)])
+        clock = reader.clock
+    others = {other for keys in equal.values() for other in keys}
+    plan = plan_file(part, earlier.wanted, Found(now, equal, comparison.in_silver(others)), earlier.plans)
+    made = changes(columns, cleaning.lookup or (), plan.written, [shown(written(row)) for row in rows])
+    if made:
         key = repair_key(table_prefix(table.schema_name, table.table_name), clock)
-        context.store.put(key, encode(columns, bronze.change, rows, comparison.clock))
-        comparison.verdict.repaired += len(rows)
-        _LOG.info("repair_written", table=table.source, file=key, rows=len(rows))
-    if left:
-        comparison.verdict.warnings.append(
-            f"{left:,} keys were left out of the repair, because the source has changed them since they were compared: their change files "
-            "are to come. Compare again once they are merged"
-        )
+        context.store.put(key, encode(columns, bronze.change, made, comparison.clock))
+        comparison.verdict.repaired += len(made)
+        _LOG.info("repair_written", table=table.source, file=key, rows=len(made))
+    return plan
 
 
-def _read(
-    comparison: Comparison, expressions: Sequence[str], keys: Sequence[Sequence[str]], noted: NotedSource | None
-) -> tuple[str, list[str]]:
-    """Return the source's clock and its rows of these keys, read in a later second than the first look.
+def _equal_keys(comparison: Comparison, deletes: Sequence[Key], rows_of: Callable[[Sequence[Key]], Sequence[str]]) -> dict[Key, set[Key]]:
+    """Return the keys by which the source finds rows although it does not have them, with the keys that these rows have."""
+    if not deletes or not rows_of(deletes):
+        return {}
+    # Which row belongs to which key, only the source's collation tells: each key is asked for alone.
+    rows = {key: alone for key in deletes if (alone := rows_of([key]))}
+    found = {key: set(comparison.source_states(alone)) - {key} for key, alone in rows.items()}
+    return {key: others for key, others in found.items() if others}
+
+
+@contextmanager
+def _reader(comparison: Comparison, expressions: Sequence[str], noted: NotedSource | None) -> Iterator[Reader]:
+    """Open a snapshot of the source in a later second than the first look.
 
     Raises:
         TargetError: something speaks against the repair by now.
         SourceError: the source cannot be read, or its clock stands still.
     """
+    with comparison.snapshot(expressions) as earlier:
+        # Asked before the snapshot: within it, a commit that it does not show may have stopped waiting.
+        hidden = hidden_commit(earlier.facts(), comparison.clock)
+    refuse(comparison, [hidden] if hidden else [])
     for _ in range(_MOST_WAITS):
         with comparison.snapshot(expressions) as reader:
             # Each file is from a connection or transaction of its own, which may have come to another server.
             refuse(comparison, [*doubts(comparison, reader.facts(), noted), *clock_doubt(comparison, reader.clock)])
             if reader.clock[:_SECOND_DIGITS] > comparison.clock[:_SECOND_DIGITS]:
-                return reader.clock, list(comparison.rows_of(reader, keys))
+                yield reader
+                return
         comparison.options.wait(_LEAST_SETTLE)
     stands = f"the source's clock still shows the second of the first look, {shown_time(comparison.clock[:_SECOND_DIGITS])}"
     raise SourceError(f"{comparison.cleaning.table.source}: {stands}, after {_MOST_WAITS} waits of a second. Look at its clock.")
@@ -192,72 +230,3 @@ def _picker(every: Sequence[str], some: Sequence[str]) -> Callable[[str], str]:
         return json.dumps([cells[place] for place in places], ensure_ascii=False)
 
     return picked
-
-
-def changes(
-    columns: Sequence[SourceColumn], key: Sequence[SourceColumn], wanted: Sequence[Sequence[str]], found: Sequence[str]
-) -> list[Change]:
-    """Return a change for each of the ``wanted`` keys: the row that the source has, or a delete if it has none.
-
-    Args:
-        key: the source columns whose texts a wanted key has.
-        found: rows of the source as JSON arrays of texts; a loose collation may have found more keys than were wanted.
-    """
-    missing = {tuple(_value(column.type, text) for column, text in zip(key, texts, strict=True)) for texts in wanted}
-    inserts: list[Change] = []
-    for text in found:
-        row = {column.name: _value(column.type, cell) for column, cell in zip(columns, json.loads(text), strict=True)}
-        own = tuple(row[column.name] for column in key)
-        if own in missing:
-            missing.remove(own)
-            inserts.append(("I", row))
-    return inserts + [("D", dict(zip((column.name for column in key), values, strict=True))) for values in missing]
-
-
-def encode(columns: Sequence[SourceColumn], names: ChangeNames, rows: Sequence[Change], clock: str) -> bytes:
-    """Return a change file as DMS would write it; all its changes have the commit time ``clock`` (20 digits)."""
-    words = {op: word for word, op in reversed(names.op_words.items())}
-    committed = dt.datetime.strptime(clock, "%Y%m%d%H%M%S%f").isoformat(" ", "microseconds")
-    arrays = {names.op_column: pa.array([words[op] for op, _ in rows], pa.string())}
-    if names.timestamp_column is not None:
-        arrays[names.timestamp_column] = pa.array([committed] * len(rows), pa.string())
-    for column in columns:
-        arrays[column.name] = pa.array([row.get(column.name) for _, row in rows], _arrow_type(column.type))
-    arrays[str(names.sequence_column)] = pa.array([clock[:CLOCK_DIGITS] + "0" * COUNTER_DIGITS] * len(rows), pa.string())
-    buffer = BytesIO()
-    pq.write_table(pa.table(arrays), buffer)
-    return buffer.getvalue()
-
-
-def _float(text: str) -> float:
-    """Return the number; NaN is always the same object, because two NaN objects would be different keys in a set."""
-    value = float(text)
-    return math.nan if math.isnan(value) else value
-
-
-_INTEGERS = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
-_TYPES: dict[str, tuple[pa.DataType, Callable[[str], Any]]] = {
-    **{name: (type_, int) for name, type_ in _INTEGERS.items()},
-    "float": (pa.float32(), _float),
-    "double": (pa.float64(), _float),
-    "boolean": (pa.bool_(), lambda text: text == "true"),
-    "binary": (pa.binary(), bytes.fromhex),
-    "date": (pa.date32(), dt.date.fromisoformat),
-    "timestamp": (pa.timestamp("us", "UTC"), lambda text: dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)),
-    "string": (pa.string(), str),
-}
-
-
-def _arrow_type(type_: str) -> pa.DataType:
-    decimal = decimal_of(type_)
-    return pa.decimal128(*decimal) if decimal else _TYPES[type_][0]
-
-
-def _value(type_: str, text: str | None) -> Any:
-    """Return the value of a text, None if the type does not have it, as with Spark's try_cast."""
-    if text is None:
-        return None
-    try:
-        return Decimal(text) if type_.startswith("decimal(") else _TYPES[type_][1](text)
-    except ValueError:
-        return None

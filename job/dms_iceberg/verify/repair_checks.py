@@ -1,6 +1,6 @@
 """What must hold before a repair of a table is written: all that speaks against it, so that an operator sees every reason at once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, shown_time, table_prefix
@@ -52,7 +52,13 @@ def allowed_keys(share: float, *rows: int) -> int:
     return max(int(share * max(rows)), min(FEWEST_KEYS, max(rows) // 2))
 
 
-def check_repair(comparison: Comparison, columns: Sequence[SourceColumn], counts: Mapping[str, int], noted: NotedSource | None) -> None:
+def check_repair(
+    comparison: Comparison,
+    columns: Sequence[SourceColumn],
+    counts: Mapping[str, int],
+    noted: NotedSource | None,
+    more: Sequence[str] = (),
+) -> None:
     """Check everything that can be known before the first file of a repair is written.
 
     Args:
@@ -60,11 +66,13 @@ def check_repair(comparison: Comparison, columns: Sequence[SourceColumn], counts
         columns: the source columns that would be written.
         counts: number of keys that would be written, by kind.
         noted: what earlier comparisons have noted of the source.
+        more: further reasons against it.
 
     Raises:
         TargetError: something speaks against the repair; the message has all of it.
     """
     reasons = [
+        *more,
         *_of_source(comparison, noted),
         *_of_columns(comparison.cleaning, columns),
         *size_doubts(comparison.verdict, comparison.options.max_repair, counts),
@@ -144,11 +152,21 @@ def end_doubt(comparison: Comparison, keys: Sequence[Sequence[str]]) -> list[str
     ]
 
 
+def fit_doubt(comparison: Comparison, keys: Collection[tuple[str, ...]]) -> list[str]:
+    """Return whether a file cannot have differing keys of silver: written, they would be other keys, or none."""
+    unfit = len({*keys} - comparison.written_keys(keys))
+    columns = ", ".join(f"{column.name} ({column.lookup_type or column.type})" for column in comparison.lookup.columns or ())
+    return [
+        f"{unfit:,} differing keys of silver are none that a file of the table can have in {columns}, so a change for them would be one of "
+        "another key. Load the table again"
+    ] * bool(unfit)
+
+
 def _of_columns(cleaning: Cleaning, columns: Sequence[SourceColumn]) -> Iterator[str]:
     if cleaning.lookup is None:
         yield (
-            "its key in silver is masked, trimmed, cast or made by an expression, so that a surplus row does not tell which key was "
-            "deleted at the source. Load the table again"
+            "its key in silver is masked, trimmed, cast, rounded or made by an expression, so that a surplus row does not tell which key "
+            "was deleted at the source. Load the table again"
         )
     unknown = [column.name for column in columns if column.unknown is not None]
     if unknown:

@@ -9,6 +9,7 @@ from dms_iceberg.verify.facts import (
     Facts,
     NotedSource,
     behind_silver,
+    hidden_commit,
     mysql_doubts,
     mysql_identity,
     mysql_is_copy,
@@ -146,3 +147,17 @@ def test_a_mysql_is_known_by_its_uuid_and_a_mariadb_by_what_it_has() -> None:
 )
 def test_a_log_is_as_long_as_the_highest_number_of_each_origin(variables: Mapping[str, str], position: Mapping[str, int]) -> None:
     assert mysql_position(variables) == position
+
+
+@pytest.mark.parametrize(
+    ("since", "hidden"), [("", False), ("20260301100000000000", True), ("20260301095959999999", True), ("20260301100000000001", False)]
+)
+def test_a_commit_that_waits_since_before_the_look_may_be_in_silver_and_in_no_query(since: str, hidden: bool) -> None:
+    """One that began to wait later is newer than the repair, and wins over it."""
+    found = hidden_commit(attrs.evolve(HERE, waiting_since=since), "20260301100000000000")
+    assert (found is not None) == hidden
+
+
+def test_commits_whose_waits_the_user_does_not_see_are_not_taken_for_none() -> None:
+    (found,) = postgres_doubts(standby=False, subscribed=False, has_children=False, foreign_parts=False, hides_waits=True)
+    assert "GRANT pg_read_all_stats" in found

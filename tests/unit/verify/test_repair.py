@@ -13,7 +13,8 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Catalog, CatalogType,
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.verify.columns import SourceColumn
 from dms_iceberg.verify.options import Options
-from dms_iceberg.verify.repair import changes, encode, refuse_repair
+from dms_iceberg.verify.repair import refuse_repair
+from dms_iceberg.verify.repair_file import changes, encode
 
 CLOCK = "20260301100000123456"
 COLUMNS = tuple(
