@@ -60,7 +60,7 @@ def _with_assumed(config: Config, document: dict[str, Any]) -> Config:
     """Note which keys of ``bronze.change`` the document leaves out: their values are defaults, which nobody has said."""
     bronze = document.get("bronze")
     change = bronze.get("change") if isinstance(bronze, dict) else None
-    assumed = frozenset(document_fields(Change)) - (change.keys() if isinstance(change, dict) else set())
+    assumed = frozenset(key for key in document_fields(Change) if not isinstance(change, dict) or key not in change)
     return attrs.evolve(config, bronze=attrs.evolve(config.bronze, change=attrs.evolve(config.bronze.change, assumed=assumed)))
 
 
