@@ -14,6 +14,7 @@ from dms_iceberg.bronze.schema_groups import inspect
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.silver.check_configuration import configuration_text
 from support.text_files import cdc_name
 from unit.bronze.stored_file import LOAD, stored
 
@@ -144,6 +145,12 @@ def test_a_file_whose_rows_say_nothing_is_read(tmp_path: Path) -> None:
     # One odd row among many decides nothing.
     odd = [*(f"{U},1,7,{number},{LSN},1" for number in S[1:]), f"{N},4,1,{S[0]},,"]
     assert names_of(tmp_path, config_of(tmp_path, {}, PAIR), odd) == [("Op", "dms_commit_ts", *PAIR, *DEFAULT)]
+
+
+def test_who_says_a_setting_changes_no_content(tmp_path: Path) -> None:
+    said, default = (config_of(tmp_path, change, PAIR) for change in (SAID, {}))
+    texts = {configuration_text(one, table) for one in (said, default) for table in one.tables.values()}
+    assert len(texts) == 1 and said == default and "assumed" not in texts.pop()
 
 
 @attrs.frozen
