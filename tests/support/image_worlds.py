@@ -1,8 +1,10 @@
-"""Files whose columns look like before-images in every way, made by a seed, and what is true of them.
+"""Files whose columns look like before-images in every way, and before-images that look like service columns, made by a seed.
 
 A source has columns that are named like images of others (``bi_tool``, ``old_email``, ``big`` beside a dropped ``g``). The task writes
-images of the key or of all columns, under the prefix that the document names, under another, or none; it begins with them at any file. The
-oracle is the world itself: it knows which columns are the source's and which are images.
+images of the key or of all columns, under the prefix that the document names, under another, or none; it begins with them at any file. A
+file without a header has a stream position or not, whatever the document leaves to its default: it may have as many columns as one with
+other service columns, and only small numbers in them. The oracle is the world itself: it knows which columns are the source's and which
+are images.
 """
 
 import csv
@@ -21,6 +23,7 @@ _BASES = ("g", "tool", "email", "name", "status", "note", "age")
 _LIKE = ("bi_{}", "BI_{}", "old_{}", "{}_was", "previous_{}", "bi{}", "xx_{}", "{}Old", "etl_{}", "{}_id", "was{}")
 _AFFIXES = (Affix("BI_"), Affix("OLD_"), Affix("", "_was"), Affix("xx_"))
 FORMS = ("parquet", "csv", "headerless", "json")
+STREAM = "dms_stream_position"
 _CLOCKS = ("20260301100100", "20260301100300")
 
 
@@ -37,6 +40,11 @@ class ImageWorld:
         written: those of the images that the task writes; None for none.
         every: it writes images of all columns, not only of the key.
         since: the number of the file from which on it writes them.
+        stream: the form of the stream position that the task writes: `scn`, a number; `lsn`, of PostgreSQL; empty for none.
+        says_stream: the document says whether there is one. It is right then; else the default names one.
+        optional: the document says that files may lack before-images.
+        numbers: all values are small numbers.
+        inserts: each change file inserts a row as well.
     """
 
     form: str
@@ -48,6 +56,11 @@ class ImageWorld:
     written: Affix | None
     every: bool
     since: int
+    stream: str = ""
+    says_stream: bool = True
+    optional: bool = False
+    numbers: bool = False
+    inserts: bool = False
 
     @property
     def key(self) -> str:
@@ -81,14 +94,21 @@ class ImageWorld:
         """Whether nothing is to be decided, so that a refusal would be a fault: each file has the images that the document names, where DMS
         writes them; or the task writes none, and nothing is hidden."""
         images = self.written is not None and self.written == self.named and self.since == 0
+        source = {name.lower() for name in self.source}
+        if self.form == "headerless":
+            # An insert has a stream position and no before-image.
+            told = self.sequence and (self.inserts or self.stream == "lsn") and (self.says_stream or bool(self.stream))
+            named = {image.lower() for image in self.images}
+            return told and (images or self.written is self.named is None) and self.hidden <= source and named.isdisjoint(source)
         none = self.written is None and not self.hidden
         former = {f"{self.named.prefix}{self.key}{self.named.suffix}".lower()} if self.named is not None else set[str]()
-        return self.is_ordered and self.form != "headerless" and (images or none) and former.isdisjoint(map(str.lower, self.source))
+        return self.is_ordered and (images or none) and former.isdisjoint(source)
 
     def columns(self, number: int) -> list[str]:
         """The columns of a file."""
         images = self.images if number >= self.since else {}
-        names = ["Op", "dms_commit_ts", *self.source, *(["dms_change_seq"] if self.sequence else []), *images]
+        added = [*(["dms_change_seq"] if self.sequence else []), *([STREAM] if self.stream else [])]
+        names = ["Op", "dms_commit_ts", *self.source, *added, *images]
         return sorted(names) if self.form == "json" else names
 
     def rows(self, number: int) -> list[dict[str, str | None]]:
@@ -99,7 +119,12 @@ class ImageWorld:
         values = self._values(new, f"changed {number}")
         before = self._values(str(number), "loaded") if number >= self.since else {}
         row = self._row("U", timestamp(_CLOCKS[number - 1]), sequence(_CLOCKS[number - 1], 61), values)
-        return [row | {image: before.get(base) for image, base in self.images.items()}]
+        changed = [row | {image: before.get(base) for image, base in self.images.items()}]
+        if self.inserts:
+            inserted = self._values(str(3 + number), "inserted")
+            changed.append(self._row("I", timestamp(_CLOCKS[number - 1]), sequence(_CLOCKS[number - 1], 65), inserted))
+        streams = {"scn": "17{}", "lsn": "0/16B37{}8", "": ""}[self.stream]
+        return [one | {STREAM: streams.format(number + place)} for place, one in enumerate(changed)]
 
     @property
     def tells_moves(self) -> bool:
@@ -107,7 +132,15 @@ class ImageWorld:
         return self.written is not None and self.written == self.named and self.since <= 2
 
     def _values(self, key: str, version: str) -> dict[str, str | None]:
+        if self.numbers:
+            changes = version.startswith("changed")
+            return {name: key if not place else str((int(key) * 3 + place + changes) % 4) for place, name in enumerate(self.source)}
         return {name: key if name == self.key else f"{name} of {key}, {version}" for name in self.source}
+
+    def named_image(self, image: str) -> str:
+        """A before-image that the task writes, by its name in the document."""
+        named = self.named or Affix()
+        return f"{named.prefix}{self.images[image]}{named.suffix}"
 
     @staticmethod
     def _row(op: str, time: str, seq: str, values: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -117,6 +150,7 @@ class ImageWorld:
         """The rows of silver, by its columns."""
         last = "3" if self.tells_moves else "2"
         rows = [self._values("1", "changed 1"), self._values(last, "changed 2")]
+        rows += [self._values(str(3 + number), "inserted") for number in (1, 2) if self.inserts]
         masked = {name.lower() for name in self.masked}
         return [{name: "***" if name.lower() in masked else row[name] for name in sorted(self.shown)} for row in rows]
 
@@ -143,9 +177,10 @@ class ImageWorld:
             "before_image_prefix": named.prefix or None,
             "before_image_suffix": named.suffix or None,
             "sequence_column": "dms_change_seq" if self.sequence else None,
-            "stream_position_column": None,
         }
-        if self.form == "headerless" and self.named is not None and self.sequence:
+        if self.says_stream:
+            change["stream_position_column"] = STREAM if self.stream else None
+        if self.optional:
             change["before_image"] = "optional"
         form = "csv" if self.form == "headerless" else self.form
         return {"format": form, "change": change, **({"csv": {"header": self.form == "csv"}} if form == "csv" else {})}
@@ -179,4 +214,21 @@ def image_world(seed: int, form: str = "") -> ImageWorld:
     source = list({name.lower(): name for name in source if written is None or name.lower() not in images}.values())
     upper = str.upper if rng.random() < 0.2 else str
     names = tuple(upper(name) for name in source)
-    return ImageWorld(form, sequence_there, names, tuple(map(upper, masked)), tuple(map(upper, dropped)), named, written, every, since)
+    world = ImageWorld(form, sequence_there, names, tuple(map(upper, masked)), tuple(map(upper, dropped)), named, written, every, since)
+    return _without_header(world, rng) if form == "headerless" else world
+
+
+def _without_header(world: ImageWorld, rng: random.Random) -> ImageWorld:
+    """Return the world with service columns and values that take the places of each other."""
+    named, hides = world.named is not None, bool(world.masked or world.dropped)
+    # A document may leave the stream position to its default, but what it says is true: else nothing would be left to tell by.
+    return attrs.evolve(
+        world,
+        # A table of two columns has images of all columns where another has those of the key and a stream position.
+        source=world.source[:2] if rng.random() < 0.5 and not hides else world.source,
+        stream=rng.choice(["", "scn", "lsn", "lsn"]),
+        says_stream=rng.random() < 0.5 or (world.written is not None and world.written != world.named),
+        optional=named and world.sequence and rng.random() < 0.8,
+        numbers=not hides and rng.random() < 0.6,
+        inserts=rng.random() < 0.6,
+    )

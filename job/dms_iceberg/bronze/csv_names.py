@@ -6,6 +6,7 @@ from itertools import groupby
 
 from dms_iceberg.bronze.csv_shapes import FileColumn, Record, Role, examine, image_readings, possible_columns, readings, shapes
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.rival_verdict import Weighed, weigh
 from dms_iceberg.config.former_names import key_in_file
 from dms_iceberg.config.model import BeforeImage, Bronze, Table
 from dms_iceberg.errors import BronzeError
@@ -39,13 +40,14 @@ def header_names(fields: Sequence[str], file: BronzeFile, bronze: Bronze, table:
     return fields
 
 
-def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bronze, table: Table, root: str) -> tuple[FileColumn, ...]:
-    """Return the columns of a file without a header: those that the configuration names, or refuse the file.
+def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bronze, table: Table, root: str) -> Weighed:
+    """Return the columns of a file without a header, those that the configuration names, or refuse the file.
 
     Only its place identifies a column, so nothing may be missing: the file must have as many columns as the configuration names, and each
     service column must have values of its kind. One odd row says nothing about its file; it is checked alone later. Before-images of all
     columns, where only those of the key are expected, are recognised by the number of columns, and so is a file without any where the
-    document says that there are such files; the place of the sequence shows that no source column was added or dropped.
+    document says that there are such files; the place of the sequence shows that no source column was added or dropped. Whether the file
+    may have other service columns, as many of them, is weighed for the caller to judge with the other files.
 
     Args:
         records: the first records of the file, at least one.
@@ -65,7 +67,7 @@ def headerless_columns(file: BronzeFile, records: Sequence[Record], bronze: Bron
         wrong = [column.name for column, one in zip(columns, found, strict=True) if one.contradicts]
         if not wrong:
             _refuse_header(file, columns, records[0], root)
-            return columns
+            return weigh(columns, alike, bronze, table, is_cdc=file.is_cdc)
     problem = _what_is_wrong(width, columns, wrong, bronze, table)
     raise BronzeError(
         f"{join(root, file.key)}: {problem} Without a header the place is all that tells a column, so "

@@ -28,11 +28,16 @@ STREAM_POSITION = r"(?![0-9]{4}-[0-9]{2}-[0-9]{2})(?=.*[0-9])[ !#-?A-Z\[-~]{1,51
 
 Not all forms are known, so whatever has a digit and is neither a date nor has an ``@`` or quotes may be one."""
 
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
+TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}.*")
+WHOLE = re.compile(r"[+-]?[0-9]+")
+NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?")
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 _POSITION = re.compile(STREAM_POSITION)
+
+
+def is_stream_position(text: str) -> bool:
+    """Whether a text may be a position in a source's log."""
+    return _POSITION.fullmatch(text) is not None and not is_sequence(text)
 
 
 class Role(StrEnum):
@@ -161,14 +166,14 @@ def _examine(column: FileColumn, cells: Sequence[str], operations: Sequence[str]
             # Inserts and loaded rows have no before-image. A value that does not fit the key may have been a bad key.
             fits = [is_cdc and op != "I" for cell, op in zip(cells, operations, strict=True) if cell]
         case Role.STREAM:
-            fits = [_POSITION.fullmatch(cell) is not None and not is_sequence(cell) for cell in cells if cell]
+            fits = [is_stream_position(cell) for cell in cells if cell]
             if is_cdc and any(fits):
                 # All changes have a stream position, or none has; before-images may be empty in some.
                 fits += [False] * cells.count("")
         case Role.SEQUENCE:
             fits = [is_sequence(cell) for cell in cells if cell or is_cdc]
         case Role.TIME:
-            fits = [_TIME.fullmatch(cell) is not None for cell in cells if cell]
+            fits = [TIME.fullmatch(cell) is not None for cell in cells if cell]
     return Found(fits.count(True), fits.count(False))
 
 
@@ -276,10 +281,10 @@ def _counted(counts: Counter[str]) -> str:
 
 _SHAPES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sequence", is_sequence),
-    ("time", _TIME.fullmatch),
-    ("date", _DATE.fullmatch),
-    ("whole number", _WHOLE.fullmatch),
-    ("number", _NUMBER.fullmatch),
+    ("time", TIME.fullmatch),
+    ("date", DATE.fullmatch),
+    ("whole number", WHOLE.fullmatch),
+    ("number", NUMBER.fullmatch),
     ("log position", re.compile(r"[0-9A-Fa-f]+/[0-9A-Fa-f]+|[^@]*:[0-9A-Fa-f]+").fullmatch),
 )
 

@@ -13,6 +13,7 @@ from dms_iceberg.bronze.csv_sample import FirstRecord, first_record, refuse_unqu
 from dms_iceberg.bronze.csv_shapes import further_rows, has_empty_images, possible_columns
 from dms_iceberg.bronze.gzip_checks import is_blank, refuse_cut_off
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.rival_verdict import Weighed, refuse_doubtful
 from dms_iceberg.config.model import Bronze, BronzeFormat, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.sql.types import VOID
@@ -60,6 +61,7 @@ class _Inspected:
     rows: int | None
     line_end: str = "\n"
     images_show_null: bool = True
+    weighed: Weighed | None = None
 
 
 def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, table: Table) -> list[SchemaGroup]:
@@ -73,6 +75,7 @@ def inspect(store: ObjectStore, files: Sequence[BronzeFile], bronze: Bronze, tab
     """
     with ThreadPoolExecutor(_THREADS) as pool:
         found = list(pool.map(lambda file: _inspect(store, file, bronze, table), files))
+    refuse_doubtful([(one.file, one.weighed) for one in found if one.weighed is not None], bronze, table, store.root)
     filled = [one for one in found if one.rows != 0]
     found = filled or [one for one in found if one.columns]
     groups: dict[SchemaGroup, list[_Inspected]] = {}
@@ -146,11 +149,13 @@ def _inspect_csv(store: ObjectStore, file: BronzeFile, bronze: Bronze, table: Ta
         rows_in_a_value = [further_rows(one, bronze, is_cdc=file.is_cdc) for one in possible]
         further = "|".join(dict.fromkeys(one for one in rows_in_a_value if one is not None)) or None
         refuse_unquoted(first, file, form.delimiter, further, store.root)
-    if not form.header:
-        names = [column.name for column in headerless_columns(file, first.records, bronze, table, store.root)]
+    weighed = None if form.header else headerless_columns(file, first.records, bronze, table, store.root)
+    if weighed is not None:
+        names = [column.name for column in weighed.columns]
     rows = 0 if form.header and first.only else None
     images_show_null = not (file.is_cdc and has_empty_images(names, first.records[1 if form.header else 0 :], bronze, table))
-    return _Inspected(file, tuple((name, "string") for name in names), rows, first.line_end, images_show_null and form.null != "")
+    columns = tuple((name, "string") for name in names)
+    return _Inspected(file, columns, rows, first.line_end, images_show_null and form.null != "", weighed)
 
 
 def _inspect_parquet(store: ObjectStore, file: BronzeFile) -> _Inspected:

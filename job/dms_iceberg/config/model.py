@@ -89,6 +89,7 @@ class Change:
     before_image_suffix: str | None = attrs.field(default=None, metadata=about("Suffix of before-image columns; null: none."))
     before_image: BeforeImage = attrs.field(default=BeforeImage.REQUIRED, metadata=about("Of CSV without a header: may a file lack them?"))
     load_without_op: bool = attrs.field(default=False, metadata=about("Rows of LOAD files without any operation are inserts."))
+    assumed: frozenset[str] = attrs.field(factory=frozenset, eq=False, repr=False, metadata=about("Keys that are left out.", key=None))
 
     @property
     def orders_by_file(self) -> bool:

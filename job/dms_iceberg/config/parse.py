@@ -6,7 +6,7 @@ import attrs
 
 from dms_iceberg.config.canonical_values import normalised
 from dms_iceberg.config.checks import check_config
-from dms_iceberg.config.model import CatalogType, Config, Maintenance, Table
+from dms_iceberg.config.model import CatalogType, Change, Config, Maintenance, Table
 from dms_iceberg.config.paths import absolute, escaped
 from dms_iceberg.config.problems import Problems, below, item, shown, suggestion
 from dms_iceberg.config.structure import Structurer, document_fields
@@ -51,9 +51,17 @@ def _parse(document: object, base: str, problems: Problems) -> Config | None:
     values = structurer.fields(document, Config, "", extra=("version", "defaults", "tables", "$schema"))
     tables, inherited = _tables(document, structurer, values.get("maintenance", Maintenance()))
     config = structurer.complete(Config, {**values, "tables": tables})
-    config = _with_absolute_paths(config, base, problems)
+    config = _with_absolute_paths(_with_assumed(config, document), base, problems)
     check_config(config, inherited, problems)
     return normalised(config) if not problems.lines else None
+
+
+def _with_assumed(config: Config, document: dict[str, Any]) -> Config:
+    """Note which keys of ``bronze.change`` the document leaves out: their values are defaults, which nobody has said."""
+    bronze = document.get("bronze")
+    change = bronze.get("change") if isinstance(bronze, dict) else None
+    assumed = frozenset(key for key in document_fields(Change) if not isinstance(change, dict) or key not in change)
+    return attrs.evolve(config, bronze=attrs.evolve(config.bronze, change=attrs.evolve(config.bronze.change, assumed=assumed)))
 
 
 def _check_texts(value: object, path: str, problems: Problems) -> None:

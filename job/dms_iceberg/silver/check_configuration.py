@@ -57,7 +57,9 @@ class Checked:
 
 def configuration_text(config: Config, table: Table) -> str:
     """Return everything in the configuration that determines a table's content, as text."""
-    entry = attrs.asdict(table) | {"bronze": attrs.asdict(config.bronze), "timestamps": config.timestamps}
+    # Who says what the files have changes what is refused, and no content.
+    bronze = attrs.asdict(config.bronze, filter=lambda field, _: field.name != "assumed")
+    entry = attrs.asdict(table) | {"bronze": bronze, "timestamps": config.timestamps}
     return json.dumps(entry, sort_keys=True)
 
 

@@ -57,6 +57,7 @@ class Task:
 
 WHOLE = Task(stream=True, images=True)
 WITHOUT_STREAM = Task(images=True)
+ONLY_STREAM = Task(stream=True)
 ONLY_SEQUENCE = Task()
 ONLY_IMAGES = Task(sequence=False, images=True)
 NOTHING = Task(sequence=False)
@@ -137,6 +138,25 @@ CASES = [
         ],
         change={"before_image_prefix": None},
         error=(CHANGES, "dms_stream_position", "7: empty 2, whole number 1"),
+        rows=LOADED,
+    ),
+    # As many columns as the document names, with its default of a stream position, which the task does not write.
+    Case(
+        "images_of_two_columns_for_a_stream_position_and_an_image",
+        WITHOUT_STREAM,
+        WHOLE.load(ADA, BOB),
+        [WITHOUT_STREAM.line("U", 61, 1, "a@example.org", "Paris", image="1,2")],
+        change={},
+        error=(CHANGES, "8 columns may be two things", "bronze.change.stream_position_column to null"),
+        rows=LOADED,
+    ),
+    Case(
+        "image_for_a_stream_position_where_images_are_optional",
+        WITHOUT_STREAM,
+        ONLY_STREAM.load(ADA, BOB),
+        [WITHOUT_STREAM.line("U", 61, 3, *BOB[1:], image=2)],
+        change={"before_image": "optional"},
+        error=(CHANGES, "7 columns may be two things", "bronze.change.stream_position_column to null"),
         rows=LOADED,
     ),
     Case(
