@@ -196,7 +196,8 @@ def size_doubts(verdict: TableVerdict, max_repair: float, counts: Mapping[str, i
     """
     total = sum(counts.values())
     # Where neither side has a key, writing it is weighed like writing a row: such a table may be empty by now.
-    rows = max(1, max(verdict.rows_source, verdict.rows_silver) + counts.get("absent", 0))
+    # A key that one side lacks is a row as well.
+    rows = max(1, max(verdict.rows_source, verdict.rows_silver + verdict.differing["missing"]) + counts.get("absent", 0))
     if total > _MOST_KEYS:
         yield f"{total:,} keys would be written, and at most {_MOST_KEYS:,} are. Load the table again"
     elif total > allowed_keys(max_repair, rows):
