@@ -30,6 +30,7 @@ from dms_iceberg.silver.name_changes import RETURNED_PROPERTY
 from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -252,9 +253,11 @@ def incomplete_warning(table: Table, found: BranchState, doubt: str = "") -> str
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"
     if progress.reload:
+        branch = quote(branch_of(progress.epoch, progress.reload))
         return (
             f"{table.source}: the reload of {shown_time(progress.reloaded_at)} {known}. It becomes the content of {table.target} with "
-            f"--load-complete {table.source}: say so once DMS has loaded the table. Until then no change is merged."
+            f"--load-complete {table.source}: say so once DMS has loaded the table. Until then no later change is merged. If DMS does not "
+            f"load it again, take the word back: ALTER TABLE {table.target} DROP BRANCH {branch}."
         )
     return (
         f"{table.source}: load epoch {progress.epoch} {known} and becomes the content of {table.target} with its first change file. If the "
