@@ -10,7 +10,7 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import incomplete_warning, is_complete
-from dms_iceberg.loads.moments import has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
+from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
 from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
 from dms_iceberg.loads.zone_names import refuse_names_before_reload
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
@@ -165,7 +165,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None, doubt
         _refuse_empty_bronze(state)
         if state.switch:
             return SwitchMode(state.switch)
-        if not has_load_file(branch, pending) and state.effect is not None and not state.effect.rows:
+        if not has_load_file(branch, pending) and state.effect == Effect(0):
             doubt = ""
         return _confirmed(state, request, doubt, CountRows(branch)) or CompleteLoad(branch, state.main.head)
     if batch is not None and batch.is_load:

@@ -506,3 +506,11 @@ def test_a_file_without_columns_is_passed_over_until_it_is_uploaded_again() -> N
     assert seen.files == []
     again = attrs.evolve(LOAD, etag="etag of its next version")
     assert attrs.evolve(seen, pending=pending(again, LOAD_2)).files == [again, LOAD_2]
+
+
+def test_what_is_not_counted_yet_is_not_nothing() -> None:
+    """`plan` does not know the rows that files from before a reload in place will make of the table."""
+    given: dict[str, Any] = {"branch": load(None, reload=1), "pending": pending()}
+    assert isinstance(plan(state(**given, effect=Effect(0)), COMPLETE), CompleteLoad)
+    with pytest.raises(TargetError, match=r"how many rows would leave|How many rows would leave"):
+        plan(state(**given, effect=Effect(None)), COMPLETE)
