@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from dms_iceberg.bronze.keys import BronzeFile, table_prefix
+from dms_iceberg.bronze.keys import ZONE_HOURS, BronzeFile, earlier, table_prefix
 from dms_iceberg.bronze.listing import Found, list_bronze
+from dms_iceberg.bronze.position import ZONE_MINUTES
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.pending import FileBatch, RecordBatch
@@ -64,7 +65,11 @@ class RunContext:
     def listing(self, table: Table, progress: Progress) -> Iterator[Found]:
         """Yield what bronze has for a table, without what ``progress`` no longer needs; see `list_bronze` for order and errors."""
         prefix = table_prefix(table.schema_name, table.table_name)
-        return list_bronze(self.store, prefix, progress.since, self.config.bronze.format, progress.to_come(self.look_back()))
+        since = progress.since
+        if since == progress.reloaded_at:
+            # Change files of a zone behind UTC would be passed over for hours without a word: `progress.pending.is_named_before_reload`.
+            since = earlier(since, hours=ZONE_HOURS, minutes=ZONE_MINUTES)
+        return list_bronze(self.store, prefix, since, self.config.bronze.format, progress.to_come(self.look_back()))
 
     def look_back(self) -> LookBack:
         """Return how far back from now a run looks for late files."""
@@ -80,12 +85,14 @@ class BranchState:
         head: id of its newest snapshot, None before the first.
         branch: name of the branch, None for main.
         rebuild: 17 digits, when the rebuild of this branch began; "" for main and for the branch of a reload.
+        begun: id of the newest snapshot of a branch whose content is not gone on with: the first batch replaces it. None without one.
     """
 
     progress: Progress
     head: int | None
     branch: str | None = None
     rebuild: str = ""
+    begun: int | None = None
 
 
 @attrs.frozen(eq=False)

@@ -33,4 +33,4 @@ def test_a_told_moment_is_refused_or_right(lake: Lake, number: int, count: int) 
         error = reports[f"public.{one.name}"].error
         assert (error is None) == one.is_certain, (one, error)
         assert (plans[f"public.{one.name}"] is None) == one.is_certain, (one, plans[f"public.{one.name}"])
-        assert shown(lake, one) == (one.expected() if error is None else one.before()), one
+        assert shown(lake, one) == (one.expected() if error is None else one.refused()), one

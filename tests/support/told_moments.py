@@ -35,6 +35,11 @@ OFFSETS = {
 CERTAIN = ("a little early", "right", "the moment of the first file")
 LEFT, GONE, NONE = "left", "gone", "none"
 """Which LOAD files bronze has: those of the load before that the reload did not overwrite, too; those of the reload; none at all."""
+PLAIN, WAITING, OPEN, BEHIND = "plain", "waiting", "open", "behind"
+"""What else is so: change files from before the reload that no run has merged; one that was open when the reload began, and was merged
+before any LOAD file was there; files after the reload with names in a zone behind UTC."""
+_WAITS, _OPEN, _AFTER = -10, 0.5, 5
+"""Minutes from the begin of the reload to the close of the files of these changes."""
 Change = tuple[str, int, str | None]
 _COLUMNS = [("id", pa.int64()), ("v", pa.string())]
 
@@ -52,6 +57,8 @@ class Story:
         seen: changes that were captured after it, hours before the reload; others after these were lost.
         new: rows of the reload.
         after: changes after it.
+        kind: `PLAIN`, `WAITING`, `OPEN` or `BEHIND`.
+        more: the changes that wait, or were in the open file.
     """
 
     name: str
@@ -62,6 +69,8 @@ class Story:
     seen: tuple[Change, ...]
     new: dict[int, str]
     after: tuple[Change, ...]
+    kind: str = PLAIN
+    more: tuple[Change, ...] = ()
 
     @property
     def began(self) -> dt.datetime:
@@ -75,19 +84,31 @@ class Story:
     @property
     def is_certain(self) -> bool:
         """Whether the files prove the moment, so that the reload must be published without a further word."""
-        return self.offset in CERTAIN and self.files != NONE
+        if self.kind == BEHIND or self.files == NONE:
+            return False
+        # An open file that is merged already would be merged twice, or win over the load, unless the moment is after its close.
+        return self.offset in CERTAIN and (self.kind != OPEN or OFFSETS[self.offset] >= _OPEN)
 
     def before(self) -> list[tuple[object, ...]]:
         """What silver shows before the reload."""
+        return self._shown([*self.seen, *(self.more if self.kind == OPEN else ())])
+
+    def refused(self) -> list[tuple[object, ...]]:
+        """What silver shows where the reload is refused or has to be confirmed: files from before the moment are merged by then."""
+        told = OFFSETS[self.offset] if self.files == NONE else -999
+        waited = self.more if self.kind == OPEN or (self.kind == WAITING and told >= _WAITS) else ()
+        return self._shown([*self.seen, *waited, *(self.after if told >= _AFTER else ())])
+
+    def _shown(self, changes: list[Change]) -> list[tuple[object, ...]]:
         if self.mode == "append":
-            return _log(self.old, self.seen)
-        return sorted(_applied({}, [*_inserts(self.old), *self.seen]).items())
+            return _log(self.old, changes)
+        return sorted(_applied({}, [*_inserts(self.old), *changes]).items())
 
     def expected(self) -> list[tuple[object, ...]]:
         """What silver shows after the reload and the changes behind it."""
         if self.mode == "append":
-            return sorted([*self.before(), *_log(self.new, self.after)], key=str)
-        was = _applied({}, [*_inserts(self.old), *self.seen])
+            return sorted([*_log(self.old, [*self.seen, *self.more]), *_log(self.new, self.after)], key=str)
+        was = _applied({}, [*_inserts(self.old), *self.seen, *self.more])
         # The last good version of a key stays where the reload has a bad one.
         kept = {key: was[key] for key, value in self.new.items() if value == BAD and key in was}
         return sorted(_applied(kept, [*_inserts(self.new), *self.after]).items())
@@ -99,6 +120,8 @@ class Story:
         self._load(lake, 2, rows[1::2], -179)
         for minutes, changes in ((-120, self.seen[::2]), (-20, self.seen[1::2])):
             self._changes(lake, changes, minutes)
+        if self.kind == OPEN:
+            self._changes(lake, self.more, _OPEN)
 
     def load_again(self, lake: Lake) -> None:
         """Write the reload over the first load, and the changes behind it."""
@@ -112,7 +135,9 @@ class Story:
             self._load(lake, 1, rows[::2], 1)
             if not is_shorter:
                 self._load(lake, 2, rows[1::2], 2)
-        self._changes(lake, self.after, 5)
+        if self.kind == WAITING:
+            self._changes(lake, self.more, _WAITS)
+        self._changes(lake, self.after, _AFTER, hours_behind=5 if self.kind == BEHIND else 0)
 
     def _load(self, lake: Lake, number: int, rows: Iterable[tuple[int, str]], minutes: float) -> None:
         service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *_COLUMNS, ("dms_change_seq", pa.string())]
@@ -120,7 +145,7 @@ class Story:
         values = [("I", f"{moment:%Y-%m-%d %H:%M:%S}.000000", *row, "") for row in rows]
         _write(lake, f"public.{self.name}", f"LOAD{number:08X}.parquet", service, values, moment)
 
-    def _changes(self, lake: Lake, changes: Iterable[Change], minutes: float) -> None:
+    def _changes(self, lake: Lake, changes: Iterable[Change], minutes: float, hours_behind: int = 0) -> None:
         service = [("Op", pa.string()), ("dms_commit_ts", pa.string()), *_COLUMNS, ("dms_change_seq", pa.string()), ("BI_id", pa.int64())]
         moment = self.at(minutes)
         committed = moment - dt.timedelta(seconds=30)
@@ -129,7 +154,8 @@ class Story:
             for number, (op, key, value) in enumerate(changes)
         ]
         if values:
-            _write(lake, f"public.{self.name}", f"{moment:%Y%m%d-%H%M%S}000.parquet", service, values, moment)
+            named = moment - dt.timedelta(hours=hours_behind)
+            _write(lake, f"public.{self.name}", f"{named:%Y%m%d-%H%M%S}000.parquet", service, values, moment)
 
 
 def _write(
@@ -176,7 +202,9 @@ def stories(seed: int, count: int) -> Iterator[Story]:
         old = {key: f"old {key}" for key in dice.sample(range(1, 9), dice.randint(3, 6))}
         new = {key: dice.choice([f"old {key}", f"new {key}", f"new {key}", BAD]) for key in dice.sample(range(1, 9), dice.randint(1, 6))}
         mode = (*PRESENT,)[(number + seed) % len(PRESENT)]
-        yield Story(f"t{number}", mode, offset, files, old, _changes(dice, "seen"), new, _changes(dice, "after"))
+        kind = dice.choice([PLAIN, PLAIN, WAITING, OPEN, BEHIND])
+        more = _changes(dice, "more") if kind in (WAITING, OPEN) else ()
+        yield Story(f"t{number}", mode, offset, files, old, _changes(dice, "seen"), new, _changes(dice, "after"), kind, more)
 
 
 def _changes(dice: random.Random, word: str) -> tuple[Change, ...]:

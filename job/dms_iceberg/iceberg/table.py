@@ -78,9 +78,9 @@ class IcebergTable:
         schema = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(self._java.schema()).json())
         return {field.name: field.dataType.simpleString() for field in StructType.fromJson(schema).fields}
 
-    def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
+    def transaction(self, planned_on: int | None, branch: str | None = None, begun: int | None = None) -> Transaction:
         """Begin changes that were planned on snapshot ``planned_on`` of main or of a branch; see `Transaction` for the errors raised."""
-        return Transaction(self.spark, self._java, self.parts[0], planned_on, branch)
+        return Transaction(self.spark, self._java, self.parts[0], planned_on, branch, begun)
 
     def rows(self, branch: str | None = None) -> DataFrame:
         """Return the rows of main or of a branch."""

@@ -31,13 +31,22 @@ class Transaction:
     began with, whatever other sessions or threads see.
     """
 
-    def __init__(self, spark: "SparkSession", table: "JavaObject", catalog: str, planned_on: int | None, branch: str | None = None) -> None:
+    def __init__(
+        self,
+        spark: "SparkSession",
+        table: "JavaObject",
+        catalog: str,
+        planned_on: int | None,
+        branch: str | None = None,
+        begun: int | None = None,
+    ) -> None:
         """Begin a transaction of ``table``.
 
         Args:
             catalog: name of its catalog in the session.
             planned_on: id of the snapshot that the changes were planned on, None for a table (or branch) without one.
             branch: the changes go to this branch, which begins without a row. Within the transaction it is main.
+            begun: id of the snapshot that the branch has where ``planned_on`` is None, and that the transaction replaces; None for none.
 
         Raises:
             PlanIsStaleError: main (or the branch) has another head, or the table another schema by now.
@@ -54,7 +63,8 @@ class Transaction:
         self._plans = UnnamedTable(spark, self._table, catalog)
         self.branch = branch
         self._of_every_branch: dict[str, str] = {}
-        if self._head_of(branch) != planned_on or self._start.currentSchemaId() != schema:
+        there = begun if branch is not None and planned_on is None else planned_on
+        if self._head_of(branch) != there or self._start.currentSchemaId() != schema:
             raise PlanIsStaleError
         if branch is not None and planned_on is not None:
             self._table.manageSnapshots().setCurrentSnapshot(planned_on).commit()

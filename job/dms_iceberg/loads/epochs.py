@@ -33,6 +33,7 @@ from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
+from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -128,15 +129,15 @@ def _built(target: TargetTable, table: Table, start: Progress) -> BranchState:
         return _begun(start, branch)
     progress = target.progress(branch)
     if start.reloaded_at not in ("", progress.reloaded_at):
-        return _begun(start, branch)
-    if not _is_built_by_configuration(target, table, branch):
+        return _begun(start, branch, built.id)
+    if progress.is_empty or not _is_built_by_configuration(target, table, branch):
         # The start of a reload in place is in the branch's progress: the operator does not state it again.
-        return _begun(progress.start, branch)
+        return _begun(progress.start, branch, built.id)
     return BranchState(progress, built.id, branch)
 
 
-def _begun(start: Progress, branch: str) -> BranchState:
-    return BranchState(attrs.evolve(start, built_since=digits_of(datetime.now(UTC))), None, branch)
+def _begun(start: Progress, branch: str, there: int | None = None) -> BranchState:
+    return BranchState(attrs.evolve(start, built_since=digits_of(datetime.now(UTC))), None, branch, begun=there)
 
 
 def _is_built_by_configuration(target: TargetTable, table: Table, branch: str) -> bool:
@@ -150,9 +151,12 @@ def _is_built_by_configuration(target: TargetTable, table: Table, branch: str) -
 
 def built_by_other_configuration(table: Table, target: TargetTable, found: BranchState) -> str | None:
     """Return the warning that a load is built again, by another configuration or from another moment; None if it is not."""
-    if found.branch is None or found.head is not None or target.head(found.branch) is None:
+    if found.branch is None or found.begun is None:
         return None
-    before = target.progress(found.branch).reloaded_at
+    built = target.progress(found.branch)
+    before = built.reloaded_at
+    if found.progress.reloaded_at == before and built.is_empty and _is_built_by_configuration(target, table, found.branch):
+        return None
     if found.progress.reloaded_at != before:
         return (
             f"{table.source}: the reload that was stated to have begun at {shown_time(before)} is built again from its first file, as it "
@@ -192,6 +196,17 @@ def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads
     return not found.progress.reload
 
 
+def begin_load(here: TableContext, found: BranchState) -> None:
+    """Begin a load's branch without a file, in place of what was built there before: it knows when a reload in place began.
+
+    Raises:
+        PlanIsStaleError: another writer committed to the branch after ``found`` was read.
+    """
+    transaction = here.target.transaction_on(found)
+    transaction.touch({PROGRESS_KEY: found.progress.to_json()} | made_by(here.table))
+    here.target.commit(transaction)
+
+
 def complete(here: TableContext, found: BranchState, planned_on: int | None) -> tuple[str, ...]:
     """Publish a complete load as the table's content; return warnings about rows that left though the load only rejected them.
 
@@ -204,9 +219,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     progress = found.progress
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
-        transaction = target.transaction(None, branch)
-        transaction.touch({PROGRESS_KEY: attrs.evolve(progress, load_told=True).to_json()} | made_by(table))
-        target.commit(transaction)
+        begin_load(here, attrs.evolve(found, progress=attrs.evolve(progress, load_told=True)))
     done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
     done += rebuild_branches(target)
     kept = kept_rows(here, found, branch)
@@ -256,9 +269,11 @@ def incomplete_warning(table: Table, found: BranchState, doubt: str = "") -> str
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"
     if progress.reload:
+        branch = quote(branch_of(progress.epoch, progress.reload))
         return (
             f"{table.source}: the reload of {shown_time(progress.reloaded_at)} {known}. It becomes the content of {table.target} with "
-            f"--load-complete {table.source}: say so once DMS has loaded the table. Until then no change is merged."
+            f"--load-complete {table.source}: say so once DMS has loaded the table. Until then no later change is merged. If DMS does not "
+            f"load it again, take the word back: ALTER TABLE {table.target} DROP BRANCH {branch}."
         )
     return (
         f"{table.source}: load epoch {progress.epoch} {known} and becomes the content of {table.target} with its first change file. If the "

@@ -97,19 +97,20 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_KEY} IS NULL").count())
 
 
+def is_made_as_declared(here: TableContext) -> bool:
+    """Whether main's rows have the declared key, and were made by the declared columns, filter and rules."""
+    table, properties = here.table, here.target.properties()
+    made = Cleaning.from_properties(properties)
+    return made is not None and made.is_that_of(table) and key_property(table, here.target.column_types()).items() <= properties.items()
+
+
 def _is_made_alike(here: TableContext, branch: str) -> bool:
     """Whether the rows of main and of a load have the same key, and were made and withheld in the same way."""
-    table, properties = here.table, here.target.properties()
-    key, made = key_property(table, here.target.column_types()), Cleaning.from_properties(properties)
+    properties = here.target.properties()
     built, present = Withheld.from_properties(branch_summary(here.target, branch)), Withheld.from_properties(properties)
-    if built is None or present is None or made is None:
+    if built is None or present is None:
         return False
-    return (
-        key.items() <= properties.items()
-        and made.is_that_of(table)
-        and built.masks.items() <= present.masks.items()
-        and built.sources.items() <= present.sources.items()
-    )
+    return is_made_as_declared(here) and built.masks.items() <= present.masks.items() and built.sources.items() <= present.sources.items()
 
 
 def switch_transaction(here: TableContext, found: BranchState, branch: str, planned_on: int | None, kept: Kept) -> Transaction:

@@ -9,18 +9,17 @@ from collections.abc import Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import SEGMENT_DIGITS, BronzeFile, earlier, shown_time
-from dms_iceberg.bronze.position import ZONE_MINUTES
-from dms_iceberg.config.model import Table
+from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.config.problems import first_of
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
+from dms_iceberg.loads.zone_names import NEW_EPOCH, refuse_local_names
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
 
 _UPLOAD_SECONDS = 60
 """How much later than the next file of its folder a LOAD file may be written, as uploads may overlap."""
-_NEW_EPOCH = "let DMS load the table into a folder of its own (load_epoch), which needs no moment"
 
 
 @attrs.frozen
@@ -108,7 +107,8 @@ def reload_doubt(table: Table, main: Progress, pending: Pending, started: str) -
         BronzeError: the files contradict the moment.
     """
     _refuse_too_early(table, main, pending, started)
-    _refuse_local_names(table, main, pending)
+    refuse_local_names(table, main, pending)
+    _refuse_twice(table, main, pending, started)
     left = [file for file in pending.left if file.modified >= main.reloaded_at]
     _refuse_too_late(table, main, left, started)
     nothing = "Bronze has no LOAD file of this reload: the source table is empty, or somebody removed it."
@@ -126,24 +126,28 @@ def _refuse_too_early(table: Table, main: Progress, pending: Pending, started: s
         raise BronzeError(
             f"{table.source}: --reload-started-at {shown_time(started)} is too early: LOAD files of the load before it, which "
             f"{table.target} has, were written until {shown_time(main.load_written)}. State when DMS began to load the table again, with "
-            f"its zone (Z is UTC). If that is right, {_NEW_EPOCH}."
+            f"its zone (Z is UTC). If that is right, {NEW_EPOCH}."
         )
     merged = [file for file in pending.loads if not main.load_written and main.loads.has_version(file)]
     if merged:
         raise BronzeError(
             f"{table.source}: --reload-started-at {shown_time(started)} is too early: {_files(merged)}, written at "
-            f"{shown_time(merged[0].modified)}, was merged in the load before. State a later moment; or {_NEW_EPOCH}."
+            f"{shown_time(merged[0].modified)}, was merged in the load before. State a later moment; or {NEW_EPOCH}."
         )
 
 
-def _refuse_local_names(table: Table, main: Progress, pending: Pending) -> None:
-    """Refuse where change files have names in another zone than UTC: no moment tells which of them belong to the reload."""
-    ahead = [file for file in pending.files if file.is_cdc and file.modified and earlier(file.order, minutes=ZONE_MINUTES) > file.modified]
-    if ahead or main.named_behind_utc:
-        example = f" (such as {ahead[0].key}, written at {shown_time(ahead[0].modified)})" if ahead else ""
+def _refuse_twice(table: Table, main: Progress, pending: Pending, started: str) -> None:
+    """Refuse where change files from after the moment are merged into the content that a mode keeps: they would be merged again."""
+    if table.mode not in (Mode.APPEND, Mode.HISTORY):
+        return
+    twice = [file for file in pending.files if file.is_cdc and main.has_merged_version(file)]
+    if twice:
+        last = max(file.order for file in twice)
         raise BronzeError(
-            f"{table.source}: change files have names in a time zone other than UTC{example}, so no moment tells which of them belong to "
-            f"a reload in place. Instead, {_NEW_EPOCH}."
+            f"{table.source}: {_files(twice)} was closed after --reload-started-at {shown_time(started)}, and is merged already. "
+            f"{table.target} (mode {table.mode.value}) keeps what was merged before the reload, so its changes would count twice. If they "
+            f"are from before the reload, state a later moment: {shown_time(last)}, when the last of these files was closed, or later, and "
+            f"not after the first LOAD file was written. If that is not possible, {NEW_EPOCH}."
         )
 
 

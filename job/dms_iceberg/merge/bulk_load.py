@@ -70,7 +70,7 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
     rows = numbered.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL AND {_NUMBER} >= 0").selectExpr(
         *insert_columns([*batch.shape.key, *batch.shape.values])
     )
-    transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
+    transaction = batch.target.transaction_on(batch.planned.branch_state)
     staged = transaction.stage(rows)
     try:
         written = staged.rows

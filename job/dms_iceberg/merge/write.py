@@ -30,7 +30,7 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
         NotPossibleError: the batch was to be written directly, and cannot be; nothing was written.
         PlanIsStaleError: another writer committed since the batch was planned.
     """
-    transaction = batch.target.transaction(batch.planned.branch_state.head, batch.planned.branch_state.branch)
+    transaction = batch.target.transaction_on(batch.planned.branch_state)
     if merge_input.row_counts.latest == 0:
         transaction.touch(properties)
         return transaction

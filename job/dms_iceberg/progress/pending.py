@@ -5,9 +5,22 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from dms_iceberg.bronze.keys import NAME_AHEAD_HOURS, BronzeFile, Truncate, Unread, digits_of, folder_time, is_credible, is_past, shown_time
+from dms_iceberg.bronze.keys import (
+    NAME_AHEAD_HOURS,
+    ZONE_HOURS,
+    BronzeFile,
+    Truncate,
+    Unread,
+    digits_of,
+    earlier,
+    folder_time,
+    is_credible,
+    is_past,
+    shown_time,
+)
 from dms_iceberg.bronze.listing import Found
 from dms_iceberg.bronze.moved_keys import Moved
+from dms_iceberg.bronze.position import ZONE_MINUTES
 from dms_iceberg.config.model import Batch
 from dms_iceberg.config.problems import first_of
 from dms_iceberg.errors import BronzeError
@@ -73,6 +86,7 @@ class Pending:
         ahead: 17 digits, a frontier so far ahead of now that this version would not have merged its file yet; "" for none.
         gaps: LOAD files that are neither listed nor merged.
         moved: files that lie in another folder of the table than the one from which they were merged.
+        behind: change files that were written after a reload in place began, and have names from before it (`is_named_before_reload`).
     """
 
     files: list[BronzeFile]
@@ -85,6 +99,7 @@ class Pending:
     gaps: Gaps = attrs.field(factory=Gaps)
     left: Sequence[BronzeFile] = ()
     moved: Sequence[Moved] = ()
+    behind: Sequence[BronzeFile] = ()
 
     @property
     def is_nothing(self) -> bool:
@@ -136,7 +151,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
     """
     changes, loads, incredible, truncates = list[BronzeFile](), list[BronzeFile](), list[BronzeFile](), list[str]()
-    left = list[BronzeFile]()
+    left, behind = list[BronzeFile](), list[BronzeFile]()
     unread, unread_count = list[str](), 0
     moved, there = list[Moved](), set[str]()
     for file in listing:
@@ -151,6 +166,8 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
             (loads if file.modified >= progress.reloaded_at else left).append(file)
         elif not progress.has_merged(file):
             (changes if is_credible(file, now) else incredible).append(file)
+        elif is_named_before_reload(file, progress):
+            behind.append(file)
         elif (former := progress.moved_from(file)) is not None:
             moved.append(Moved(file, former, True))
         elif file.order > progress.since:
@@ -161,7 +178,25 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
     places = {one.file.key: one.former for one in moved if one.is_same}
     files = new_loads(loads, progress, table) + sorted(changes)
     gaps = find_gaps([places.get(file.key, file) for file in loads], progress.loads)
-    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, gaps, left, moved)
+    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, gaps, left, moved, behind)
+
+
+def is_named_before_reload(file: BronzeFile, progress: Progress) -> bool:
+    """Whether a change file was written after a reload in place began, and its name is from before: as in a time zone behind UTC.
+
+    DMS uploads a file within minutes after the time in its name. What is older than any zone is a copy.
+    """
+    least, most = (earlier(file.modified, hours=hours, minutes=ZONE_MINUTES) for hours in (ZONE_HOURS, 0))
+    return least <= file.order < most and file.order <= progress.reloaded_at < file.modified
+
+
+def changes_until(listing: Iterable[Found], progress: Progress, table: str, until: str, now: datetime) -> Pending:
+    """Find the change files and truncates up to ``until`` (17 digits) that are not merged, or applied, by ``progress``."""
+
+    def is_before(one: Found) -> bool:
+        return (one.is_cdc and one.order <= until) if isinstance(one, BronzeFile) else isinstance(one, Truncate) and one.at <= until
+
+    return pending_files(filter(is_before, listing), progress, table, now)
 
 
 def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:

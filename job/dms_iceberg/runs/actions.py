@@ -39,6 +39,13 @@ class DropBranches:
 
 
 @attrs.frozen
+class BeginLoad:
+    """Record on its branch that a reload in place has begun, in place of what was built there of another moment or configuration."""
+
+    branch: BranchState
+
+
+@attrs.frozen
 class RestoreBackfills:
     """Write the backfill values again that a rollback removed, into rows of main or of ``branch``."""
 
@@ -154,6 +161,7 @@ Action = (
     | TakeOver
     | RenameColumns
     | DropBranches
+    | BeginLoad
     | RestoreBackfills
     | SwitchMode
     | CountRows

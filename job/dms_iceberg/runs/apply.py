@@ -8,7 +8,7 @@ import structlog
 from dms_iceberg.changes.identity import known_clock
 from dms_iceberg.config.model import Table
 from dms_iceberg.context import BatchPlan, RunContext
-from dms_iceberg.loads.epochs import complete
+from dms_iceberg.loads.epochs import begin_load, complete
 from dms_iceberg.loads.rebuild import publish_rebuild
 from dms_iceberg.loads.rebuilt_quarantine import resolve_rejected
 from dms_iceberg.loads.takeover import take_over
@@ -17,6 +17,7 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
+    BeginLoad,
     CompleteLoad,
     CreateTable,
     Done,
@@ -128,6 +129,8 @@ def _content(here: TableContext, state: TableState, action: Action) -> tuple[str
         case DropBranches(names):
             for name in names:
                 here.target.remove_branch(name)
+        case BeginLoad(branch):
+            begin_load(here, branch)
         case ResolveRejected(branch):
             resolve_rejected(here, branch)
         case CreateTable():
@@ -186,7 +189,7 @@ def _batch(here: TableContext, state: TableState, action: MergeBatch | SkipFiles
         # Files without columns do not create a table, so only this run can remember them.
         state.memory.skipped.update(file.version for file in planned.batch.files)
     # Plan a branch once more: its last file may have completed the load.
-    is_awaited = bool(planned.following) or not state.memory.truncate_seen
+    is_awaited = bool(planned.following) or not state.memory.truncate_seen or state.then is not None
     more = is_skipped or planned.batch.remaining > 0 or is_awaited or planned.branch_state.branch is not None
     return Outcome(batch=report, warnings=report.warnings, more=more)
 

@@ -235,7 +235,7 @@ def skip_files(here: TableContext, planned: BatchPlan, began: float) -> BatchRep
     after = _with_files(context, planned)
     after = attrs.evolve(after, first_seen=first_seen.remembered(planned.progress, first_seen.known_before(table, planned.progress)))
     if target is not None:
-        transaction = target.transaction(planned.branch_state.head, planned.branch_state.branch)
+        transaction = target.transaction_on(planned.branch_state)
         transaction.touch(_properties(context, table, planned, after, counts))
         target.commit(transaction)
     return report_batch(target, planned, counts, after, began)

@@ -10,12 +10,14 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import incomplete_warning, is_complete
-from dms_iceberg.loads.moments import has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
+from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
 from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
+from dms_iceberg.loads.zone_names import refuse_names_before_reload
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
+    BeginLoad,
     CompleteLoad,
     CountRows,
     CreateTable,
@@ -84,9 +86,7 @@ def plan(state: TableState, request: RunRequest) -> Action:
     """
     if request.replay is not None:
         return _replay(state)
-    is_loading = state.branch.branch is not None and not state.is_rebuilding
-    # A moment that the files contradict is refused before what was built of another one is dropped.
-    doubt = load_doubt(state.table, state.main, state.branch, state.pending) if is_loading else ""
+    doubt = _doubt(state)
     first = _preparation(state, request)
     if first is not None:
         return first
@@ -96,11 +96,25 @@ def plan(state: TableState, request: RunRequest) -> Action:
     if state.truncate is not None and not state.files:
         return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
     batch = next_batch(state.files, state.bounds, state.blocked_files)
-    if is_loading:
+    if state.branch.branch is not None and not state.is_rebuilding:
         return _load(state, request, batch, doubt)
     if batch is not None:
         return _batch(state, batch)
     return _end_of_rebuild(state) if state.is_rebuilding else _idle(state, request)
+
+
+def _doubt(state: TableState) -> str:
+    """Return why nothing proves that a load is the new content, "" for main and rebuilds.
+
+    A moment that the files contradict is refused before what was built of another one is dropped, and before older files are merged.
+    """
+    if state.is_rebuilding:
+        return ""
+    building = state.then or state
+    if building.branch.branch is not None:
+        return load_doubt(state.table, state.main, building.branch, building.pending)
+    refuse_names_before_reload(state.table, state.main.progress, state.pending)
+    return ""
 
 
 def _preparation(state: TableState, request: RunRequest) -> Action | None:
@@ -115,6 +129,8 @@ def _preparation(state: TableState, request: RunRequest) -> Action | None:
         return RenameColumns(state.renames)
     if state.outdated:
         return DropBranches(state.outdated)
+    if state.begins:
+        return BeginLoad((state.then or state).branch)
     return RestoreBackfills(state.lost_backfills) if state.lost_backfills else None
 
 
@@ -149,7 +165,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None, doubt
         _refuse_empty_bronze(state)
         if state.switch:
             return SwitchMode(state.switch)
-        if not has_load_file(branch, pending) and state.effect is not None and not state.effect.rows:
+        if not has_load_file(branch, pending) and state.effect == Effect(0):
             doubt = ""
         return _confirmed(state, request, doubt, CountRows(branch)) or CompleteLoad(branch, state.main.head)
     if batch is not None and batch.is_load:

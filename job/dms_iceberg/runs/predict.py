@@ -7,6 +7,7 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
+    BeginLoad,
     CompleteLoad,
     CreateTable,
     DropBranches,
@@ -35,6 +36,15 @@ def after(state: TableState, action: Action) -> TableState:
     Raises:
         TypeError: the next state must be read instead: from files (`open_batch`), or from main after a rebuild is published.
     """
+    state = attrs.evolve(state, begins=False) if isinstance(action, BeginLoad) else _after(state, action)
+    if state.then is None or state.files or state.truncate is not None:
+        return state
+    # What came before the reload in place is merged.
+    kept = {name: getattr(state, name) for name in ("main", "columns", "memory", "foreseen", "begins")}
+    return attrs.evolve(state.then, **kept)
+
+
+def _after(state: TableState, action: Action) -> TableState:
     match action:
         case RenameColumns() | RestoreBackfills() | SwitchMode() | EvolveSchema():
             return _changed(state, action)

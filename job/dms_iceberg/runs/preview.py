@@ -136,7 +136,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
         if isinstance(action, CountRows):
             # Rows that a run would first merge into the load are not there to be counted.
             to_come = UNMERGED if action.at else Effect(None)
-            effect = to_come if action.branch.head == TO_COME else count_rows(here, action)
+            effect = to_come if TO_COME in (action.branch.head, state.main.head) else count_rows(here, action)
             one.leaving = effect.leave
             one.warnings += [f"{here.table.source}: {effect.text(here.table)}"] if not action.at else []
             state = attrs.evolve(state, effect=effect)
@@ -169,7 +169,7 @@ def _preview_table(here: TableContext, one: TablePreview) -> None:
             state, recorded = after(state, recorded), None
     _show_end(here, state, action, one)
     reaches_main = state.branch.branch is None
-    one.changes_rows = reaches_main and merges and (begin.exists or state.exists)
+    one.changes_rows = (reaches_main or begin.then is not None) and merges and (begin.exists or state.exists)
 
 
 def _read(here: TableContext, memory: RunMemory) -> TableState:

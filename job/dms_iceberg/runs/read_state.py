@@ -10,7 +10,7 @@ from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.changes_alone import told_load
 from dms_iceberg.loads.epochs import branch_of, branch_state, built_by_other_configuration, is_replaced
-from dms_iceberg.loads.kept_rows import load_effect
+from dms_iceberg.loads.kept_rows import is_made_as_declared, load_effect
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import find_no_files
@@ -22,7 +22,7 @@ from dms_iceberg.progress.change_order import (
     refuse_other_order,
     refuse_truncates,
 )
-from dms_iceberg.progress.pending import Pending, pending_files
+from dms_iceberg.progress.pending import Pending, changes_until, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import CountRows
 from dms_iceberg.runs.plan import is_rebuild_next
@@ -132,11 +132,17 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         branch=found,
         pending=pending,
         marker=marker,
-        outdated=(str(found.branch),) if outdated is not None else (),
+        outdated=(str(found.branch),) if outdated is not None and not found.progress.reload else (),
+        begins=bool(found.branch and found.progress.reload) and found.head is None and (found.begun is None or outdated is not None),
         lost_backfills=lost_backfills(target) if target.exists() else (),
         tells_load=told.is_new,
         warnings=tuple(warnings),
     )
+    return _with_older(here, _with_no_files(here, state))
+
+
+def _with_no_files(here: TableContext, state: TableState) -> TableState:
+    context, table, found, pending = here.context, here.table, state.branch, state.pending
     if state.files or state.truncate is not None:
         return state
     is_begun = found.branch is not None and found.head is not None
@@ -145,6 +151,25 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         no_files=None if is_begun else find_no_files(context, table, found, pending),
         is_checked=state.main.head is None or is_checked(here),
     )
+
+
+def _with_older(here: TableContext, state: TableState) -> TableState:
+    """Return main's state, if files from before a reload in place are to be merged into it; ``state``, that of the reload, otherwise.
+
+    Modes that keep what was before the reload keep their changes, and a rejected row of the reload keeps its last good version. A mirror
+    that was made by another configuration keeps nothing.
+    """
+    context, table, found, main = here.context, here.table, state.branch, state.main.progress
+    if found.branch is None or not found.progress.reload or table.source in context.request.truncate:
+        return state
+    if is_replaced(table, found) and not is_made_as_declared(here):
+        return state
+    pending = changes_until(context.listing(table, main), main, table.source, found.progress.reloaded_at, datetime.now(UTC))
+    older = attrs.evolve(state, branch=state.main, pending=pending, marker=None, no_files=None, then=state)
+    if not older.files and older.truncate is None:
+        return state
+    refuse_other_order(table, main, context.config.bronze.change)
+    return older
 
 
 def _with_records(here: TableContext, state: TableState) -> TableState:

@@ -19,12 +19,11 @@ from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.merge.absent_keys import absent_warnings
 from dms_iceberg.retry import attempt, on_conflict, planned_again
-from dms_iceberg.runs.actions import CountRows, DropBranches, ReadFiles
+from dms_iceberg.runs.actions import CountRows, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
 from dms_iceberg.runs.observer import NO_OBSERVER, RunObserver
 from dms_iceberg.runs.open_batch import open_batch
 from dms_iceberg.runs.plan import is_truncate_seen, plan
-from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.read_state import count_rows, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.request import check_request, tables_with_kept_positions
@@ -178,11 +177,6 @@ def _step(here: TableContext, memory: RunMemory, report: TableReport, observer: 
         state = read_state(here, memory)
         _warn(context, report, *state.warnings)
         action = plan(state, context.request)
-        if isinstance(action, DropBranches):
-            # Only the dropped branch told when a reload in place began, so go on from the predicted state: reading again would lose it.
-            apply(here, state, action)
-            state = after(state, action)
-            action = plan(state, context.request)
         if isinstance(action, CountRows):
             state = attrs.evolve(state, effect=count_rows(here, action))
             action = plan(state, context.request)

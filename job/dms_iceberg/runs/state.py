@@ -105,6 +105,8 @@ class TableState:
         to_take_over: tables of another owner that the operator has declared to be this document's, each with that owner.
         renames: declared renames that are still to be done.
         outdated: branches that were built with another configuration.
+        begins: whether a reload in place is still to be recorded on its branch, which alone knows when it began.
+        then: the state of that branch, where files from before the reload are to be merged into main first; None otherwise.
         lost_backfills: columns of main to backfill again.
         switch: the statements that change the table to its declared mode.
         tells_load: the operator says that a load without a file is complete, and the table does not remember it yet.
@@ -132,6 +134,8 @@ class TableState:
     to_take_over: tuple[str, ...] = ()
     renames: tuple[RenameColumn, ...] = ()
     outdated: tuple[str, ...] = ()
+    begins: bool = False
+    then: "TableState | None" = None
     lost_backfills: tuple[AddColumn, ...] = ()
     switch: tuple[str, ...] = ()
     tells_load: bool = False

@@ -19,6 +19,7 @@ from dms_iceberg.loads.changes_alone import told_load
 from dms_iceberg.loads.epochs import branch_state, building
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
+from dms_iceberg.loads.zone_names import refuse_names_before_reload
 from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.merge.absent_keys import absent_warnings
 from dms_iceberg.progress.pending import next_truncate, pending_files
@@ -181,6 +182,8 @@ def _bronze(here: TableContext) -> tuple[list[str], int | None]:
         found = branch_state(here)
         pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
         nothing = find_no_files(context, table, found, pending)
+        if found.branch is None:
+            refuse_names_before_reload(table, found.progress, pending)
     except FAILURES as error:
         return [f"{table.source}: bronze could not be looked at: {describe(error)}"], None
     except DmsIcebergError as error:

@@ -6,6 +6,7 @@ from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
+    BeginLoad,
     CompleteLoad,
     CountRows,
     CreateTable,
@@ -33,8 +34,8 @@ def words(action: Action) -> str | None:
             return _schema_words(action)
         case MergeBatch() | SkipFiles() | ApplyTruncate():
             return _rows_words(action)
-        case CompleteLoad() | ResolveRejected() | PublishRebuild():
-            return _published_words(action)
+        case BeginLoad() | CompleteLoad() | ResolveRejected() | PublishRebuild():
+            return _load_words(action)
         case RecordTruncate(at):
             return f"record in bronze the truncate at {shown_time(at)}"
         case TakeOver(tables):
@@ -83,8 +84,10 @@ def _rows_words(action: MergeBatch | SkipFiles | ApplyTruncate) -> str:
             return f"apply the truncate at {shown_time(at)}{_place(branch)}"
 
 
-def _published_words(action: CompleteLoad | ResolveRejected | PublishRebuild) -> str:
+def _load_words(action: BeginLoad | CompleteLoad | ResolveRejected | PublishRebuild) -> str:
     match action:
+        case BeginLoad(branch):
+            return f"record that a reload in place began at {shown_time(branch.progress.reloaded_at)}"
         case CompleteLoad():
             return "publish the load"
         case ResolveRejected():

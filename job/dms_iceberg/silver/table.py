@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Table
-from dms_iceberg.context import PlanIsStaleError
+from dms_iceberg.context import BranchState, PlanIsStaleError
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.commit_errors import is_there_already, is_unknown
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
@@ -123,16 +123,20 @@ class TargetTable(IcebergTable):
         is_quarantine = any(columns <= self.all_columns().keys() for columns in QUARANTINE_COLUMNS)
         return Kind.QUARANTINE if is_quarantine else None
 
-    def transaction(self, planned_on: int | None, branch: str | None = None) -> Transaction:
+    def transaction(self, planned_on: int | None, branch: str | None = None, begun: int | None = None) -> Transaction:
         """Begin changes; see `IcebergTable.transaction`.
 
         Raises:
             TargetError: the table has another owner by now.
         """
-        begun = super().transaction(planned_on, branch)
+        transaction = super().transaction(planned_on, branch, begun)
         # What the transaction has begun with is what it will be compared with when it is committed.
         self.refuse_other_owner()
-        return begun
+        return transaction
+
+    def transaction_on(self, state: BranchState) -> Transaction:
+        """Begin changes of main or of a branch that were planned on ``state``; see `transaction`."""
+        return self.transaction(state.head, state.branch, state.begun)
 
     def partition_names(self) -> dict[str, str]:
         """Return the names of the fields of all partition specs, former ones included, each with the column that it is of.

@@ -14,6 +14,7 @@ from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
+from dms_iceberg.runs.status import table_statuses
 from support.crash_process import JobProcess
 from support.lake import Lake
 from support.told_moments import ENTRY, GONE, PRESENT, TOLD, Story, shown
@@ -81,6 +82,79 @@ def test_a_moment_that_is_stated_again_begins_the_reload_again(lake: Lake) -> No
     lake.enter(2)
     dated(lake.load("public.t", ID_V, [(1, 4)]), "20260301130000000")
     assert "is being loaded for the first time" in str(one(lake, {}, reload_started="20260301123000000").error)
+
+
+IN_PLACE: dict[str, Any] = {"reload_started": "20260301120000000"}
+COMPLETE: dict[str, Any] = {"load_complete": frozenset({"public.t"})}
+
+
+def changed(lake: Lake, name: str, rows: list[tuple[Any, ...]], written: str) -> None:
+    dated(lake.changes("public.t", f"{name}.parquet", ID_V, rows), written)
+
+
+@pytest.mark.parametrize("mode", ["mirror", "append", pytest.param("history", marks=pytest.mark.long)])
+def test_changes_from_before_a_reload_in_place_are_merged_before_it(lake: Lake, mode: str) -> None:
+    """No run had merged them: a log would lack them, and a rejected row of the load would keep an older version than the last good one."""
+    entry = {"mode": mode, **RULE}
+    dated(lake.load("public.t", ID_V, [(1, 1), (2, 1)]), "20260301100000000")
+    assert one(lake, entry).error is None
+    changed(lake, "20260301-113000000", [("U", "20260301112900", 61, 1, 2), ("I", "20260301112900", 65, 5, 1)], "20260301113000000")
+    changed(lake, "20260301-114500000", [("U", "20260301114400", 61, 1, 3), ("D", "20260301114400", 65, 5, None)], "20260301114500000")
+    dated(lake.load("public.t", ID_V, [(1, 9), (2, 4)]), "20260301120010000")
+    changed(lake, "20260301-120500000", [("I", "20260301120400", 61, 7, 1)], "20260301120500000")
+    request = RunRequest(**IN_PLACE, **COMPLETE)
+    (planned,) = preview(lake.spark, lake.config({"public.t": entry}), ["public.t"], request)
+    assert planned.error is None and planned.changes_rows
+    assert planned.steps[:3] == [
+        "record that a reload in place began at 2026-03-01T12:00:00Z",
+        "merge a batch",
+        "merge a batch for the load",
+    ]
+    report = one(lake, entry, **IN_PLACE, **COMPLETE)
+    assert (report.error, report.rows_read) == (None, 7)
+    if mode == "append":
+        log = [(1, 1, "I"), (1, 2, "U"), (1, 3, "U"), (2, 1, "I"), (2, 4, "I"), (5, 1, "I"), (5, None, "D"), (7, 1, "I")]
+        assert sorted(lake.rows("t", "id, v, _cdc_op"), key=str) == log
+        return
+    present = {"history": " WHERE _is_current"}.get(mode, "")
+    rows = lake.spark.sql(f"SELECT id, v FROM lake.{lake.namespace}.t{present}").collect()
+    assert sorted(tuple(row) for row in rows) == [(1, 3), (2, 4), (7, 1)]
+    if mode == "history":
+        assert lake.spark.sql(f"SELECT id FROM lake.{lake.namespace}.t WHERE id = 5").count() == 1
+
+
+def test_names_behind_utc_that_come_after_a_reload_in_place_stop_the_table(lake: Lake) -> None:
+    dated(lake.load("public.t", ID_V, [(1, 1), (2, 2)]), "20260301100000000")
+    assert one(lake, {}).error is None
+    dated(lake.load("public.t", ID_V, [(1, 3)]), "20260301120010000")
+    assert one(lake, {}, **IN_PLACE, **COMPLETE).error is None
+    changed(lake, "20260301-070500000", [("I", "20260301120400", 61, 7, 1)], "20260301120500000")
+    (planned,) = preview(lake.spark, lake.config({"public.t": {}}), ["public.t"])
+    for error in (planned.error, one(lake, {}).error):
+        assert "20260301-070500000.parquet, written at 2026-03-01T12:05:00Z, has a name from before the reload in place" in str(error)
+    assert any("has a name from before" in text for text in table_statuses(lake.spark, lake.config({"public.t": {}}))[0].warnings)
+    assert lake.rows("t", "id, v") == [(1, 3)]
+
+
+def test_a_moment_is_known_from_when_it_is_told(lake: Lake) -> None:
+    """Before the reload has a file, after its file is gone, and by another configuration: only its branch knows when it began."""
+    path = lake.load("public.t", ID_V, [(1, 1), (2, 2)])
+    dated(path, "20260301100000000")
+    assert one(lake, {}).error is None
+    path.unlink()
+    assert "has no file yet" in one(lake, {}, **IN_PLACE).warnings[0]
+    assert building(lake.target("t")) == ["0.1"]
+    dated(lake.load("public.t", ID_V, [(1, 3)]), "20260301120010000")
+    assert one(lake, {}).rows_read == 1
+    path.unlink()
+    changed(lake, "20260301-120500000", [("U", "20260301120400", 61, 1, 4)], "20260301120500000")
+    other = {"filter": "v < 100"}
+    for _ in range(2):
+        report = one(lake, other)
+        assert (report.rows_read, lake.rows("t", "id, v")) == (0, [(1, 1), (2, 2)]), "no change is merged into the old content"
+    assert "2 of the 2 rows" in str(one(lake, other, **COMPLETE).error)
+    assert one(lake, other, **COMPLETE, rows=2).error is None
+    assert (lake.rows("t", "id, v"), building(lake.target("t"))) == ([(1, 4)], [])
 
 
 def test_a_key_that_the_load_rejects_keeps_its_last_good_version(lake: Lake) -> None:

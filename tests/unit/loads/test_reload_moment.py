@@ -2,25 +2,38 @@
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.bronze.keys import BronzeFile, digits_of, parse_key, time_of
+from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, parse_key, time_of
 from dms_iceberg.cli.options import run_request
-from dms_iceberg.config.model import Table
-from dms_iceberg.context import BranchState
+from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.parse import parse_config
+from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import BronzeError, ConfigError, TargetError
 from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, reload_doubt
+from dms_iceberg.loads.zone_names import refuse_names_before_reload
 from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
-from dms_iceberg.progress.pending import Pending, pending_files
+from dms_iceberg.progress.pending import Pending, changes_until, pending_files
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.storage.store import StoredObject
 
 TABLE = Table(source="public.t", target="s.t", key=("id",))
 NOW = time_of("20260302000000000")
+CONFIG = parse_config(
+    {
+        "version": 1,
+        "pipeline": "shop",
+        "bronze": {"uri": "s3://bronze/dms", "format": "parquet"},
+        "catalog": {"type": "glue", "warehouse": "s3://silver/"},
+        "tables": {"public.t": {"target": "s.t", "key": ["id"]}},
+    }
+)
 LOOK_BACK = LookBack(24, NOW)
 
 
@@ -53,12 +66,12 @@ def pending(listing: Sequence[BronzeFile], started: str) -> Pending:
     return pending_files(listing, attrs.evolve(Progress(), reload=1, reloaded_at=started).start, TABLE.source, NOW)
 
 
-def judged(listing: Sequence[BronzeFile], minute: float, main: Progress = MERGED) -> str:
+def judged(listing: Sequence[BronzeFile], minute: float, main: Progress = MERGED, mode: Mode = Mode.MIRROR) -> str:
     """What is said of a moment: "early" or "late" where it is refused, "" where it is certain, or its doubt."""
     try:
-        return reload_doubt(TABLE, main, pending(listing, at(minute)), at(minute))
+        return reload_doubt(attrs.evolve(TABLE, mode=mode), main, pending(listing, at(minute)), at(minute))
     except BronzeError as error:
-        return next(word for word in ("early", "late", "zone") if word in str(error))
+        return next(word for word in ("twice", "too early", "too late", "zone") if word in str(error)).removeprefix("too ")
 
 
 CASES = [
@@ -96,6 +109,82 @@ def test_a_moment_is_certain_or_doubtful_or_refused(listing: Sequence[BronzeFile
 
 def test_names_behind_utc_are_refused() -> None:
     assert judged(NEW, 119, attrs.evolve(MERGED, named_behind_utc=True)) == "zone"
+
+
+@pytest.mark.parametrize(
+    ("minutes_behind", "written", "is_refused"),
+    [
+        (60, 125, True),
+        (210, 125, True),
+        (300, 125, True),
+        (720, 125, True),
+        (720, 800, True),
+        (1, 119.5, False),
+        (30, 125, False),
+        (60, 118, False),
+        (2000, 125, False),
+        (60, 500, False),
+    ],
+    ids=["an hour", "half an hour more", "New York", "the last zone", "hours after the reload", "an open file", "a slow upload",
+         "all before the reload", "a copy of an old file", "named after it"],
+)  # fmt: skip
+def test_a_name_from_before_the_reload_on_a_file_from_after_it(minutes_behind: int, written: float, is_refused: bool) -> None:
+    """Such a file counts as merged with the reload: it is refused before the load is the content, and after."""
+    behind = change(written - minutes_behind, written=written)
+    listing = [*NEW, behind]
+    # No moment is later than the clock, so an old name is the only thing that can show the zone.
+    assert (judged(listing, 119) == "zone") == is_refused
+    content = attrs.evolve(Progress(reload=1, reloaded_at=at(119)).start).after(NEW, LOOK_BACK, NEW)
+    found = pending_files(listing, content, TABLE.source, NOW)
+    assert (found.behind == [behind]) == is_refused
+    if is_refused:
+        with pytest.raises(BronzeError, match=r"has a name from before the reload in place of 2026-03-01T11:59:00Z"):
+            refuse_names_before_reload(TABLE, content, found)
+    else:
+        refuse_names_before_reload(TABLE, content, found)
+    merged = MERGED.after([behind], LOOK_BACK, OLD)
+    assert judged(listing, 119, merged) != "zone", "it was merged before the reload, so it has been copied since"
+
+
+def test_a_listing_after_a_reload_has_the_names_of_every_zone() -> None:
+
+    class Store:
+        def list(self, prefix: str, after: str = "") -> list[StoredObject]:
+            written = time_of(at(125))
+            keys = [f"public/t/20260301-{hour:02d}0500000.parquet" for hour in range(13)]
+            return [StoredObject(key, 1, "e", written) for key in keys if key > after]
+
+    context: Any = RunContext(None, CONFIG, Store(), "run")  # type: ignore[arg-type]
+    content = Progress(reload=1, reloaded_at=at(119)).start
+    found = pending_files(context.listing(TABLE, content), content, TABLE.source, NOW)
+    # Names of ten minutes past are those of a slow upload: 12:05 was written then.
+    assert [file.relative[9:11] for file in found.behind] == [f"{hour:02d}" for hour in range(12)]
+    assert [file.relative[9:11] for file in found.files] == ["12"]
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("first", [120, 121])
+def test_what_is_merged_already_would_count_twice_where_a_mode_keeps_it(mode: Mode, first: float) -> None:
+    """The file was open when the reload began, and a run merged it before it saw a LOAD file."""
+    open_then = change(120.5)
+    merged = MERGED.after([open_then], LOOK_BACK, OLD)
+    listing = [load(1, first), open_then, change(125)]
+    keeps = mode in (Mode.APPEND, Mode.HISTORY)
+    expected = "twice" if keeps else "" if first == 120 else "was closed after"
+    found = judged(listing, 119, merged, mode)
+    assert expected in found and bool(found) == bool(expected)
+    assert judged(listing, 120.5, merged, mode) == ("late" if first == 120 else ""), "the moment at which it was closed"
+    assert judged(listing, 119, MERGED, mode) == ("" if first == 120 else judged(listing, 119, MERGED)), "nothing is merged yet"
+
+
+def test_what_is_merged_before_the_reload() -> None:
+    main = MERGED.after([change(60)], LOOK_BACK, OLD)
+    listing = [*NEW, change(60), change(90), change(50), change(119), change(125), Truncate(at(95)), Truncate(at(122))]
+    found = changes_until(listing, main, TABLE.source, at(119), NOW)
+    assert found.files == [change(50), change(90), change(119)], "no LOAD file of the reload, and nothing from after it"
+    assert (found.loads, found.truncates) == ([], [at(95)])
+    done = main.after(found.files, LOOK_BACK, ())
+    assert changes_until(listing, attrs.evolve(done, truncated=at(95)), TABLE.source, at(119), NOW).files == []
 
 
 UNRECORDED = attrs.evolve(MERGED, load_written="")

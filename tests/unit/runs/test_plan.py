@@ -20,6 +20,7 @@ from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
+    BeginLoad,
     CompleteLoad,
     CountRows,
     CreateTable,
@@ -77,6 +78,11 @@ def main(progress: Progress = LOADED, head: int | None = 7) -> BranchState:
 
 def load(head: int | None = 8, reload: int = 0) -> BranchState:
     return BranchState(Progress(epoch=2, reload=reload), head, "dms_iceberg_epoch_2")
+
+
+def before(head: int | None = None) -> dict[str, Any]:
+    """Main, which is to get a file from before a reload in place; its branch has the file of the load and a later change."""
+    return {"pending": pending(EARLY), "then": state(branch=load(head, 1), pending=pending(LOAD, LATE))}
 
 
 def rebuilt(head: int | None = 9) -> BranchState:
@@ -137,6 +143,7 @@ REBUILT = RunRequest(rebuild=frozenset({"public.t"}))
 TOLD = RunMemory(truncate_seen=True)
 FRESH = {"columns": None, "main": main(Progress(epoch=1), None)}
 
+BEFORE = before()
 CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("nothing is left", {}, NOTHING, Done),
     ("a file waits", {"pending": pending(EARLY)}, NOTHING, ReadFiles),
@@ -185,6 +192,11 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("a load has files left", {"branch": load(), "pending": pending(LOAD_2, EARLY)}, COMPLETE, ReadFiles),
     ("changes complete a load", {"branch": load(), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, CompleteLoad),
     ("but none in place", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, Wait),
+    ("a reload in place is recorded first", {"branch": load(None, 1), "begins": True, "pending": pending(LOAD)}, NOTHING, BeginLoad),
+    ("also where it has no file yet", {"branch": load(None, 1), "begins": True, "pending": pending()}, NOTHING, BeginLoad),
+    ("and before what it waits for", {**BEFORE, "begins": True}, COMPLETE, BeginLoad),
+    ("files from before it are merged into main", BEFORE, COMPLETE, ReadFiles),
+    ("and truncates from before it applied", {**BEFORE, "pending": pending(truncates=(AT,))}, NOTHING, ApplyTruncate),
     ("where the operator does", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, COMPLETE, CompleteLoad),
     ("a load waits for its first change", {"branch": load(), "pending": pending(loads=(LOAD,))}, NOTHING, Wait),
     (
@@ -281,6 +293,7 @@ FIRST: list[tuple[dict[str, Any], RunRequest, type[Action]]] = [
     ({"to_take_over": ("t",)}, NOTHING, TakeOver),
     ({"renames": (RENAME,)}, NOTHING, RenameColumns),
     ({"outdated": ("b",)}, NOTHING, DropBranches),
+    ({"begins": True}, NOTHING, BeginLoad),
     ({"lost_backfills": (FILLED,)}, NOTHING, RestoreBackfills),
 ]
 """What precedes everything else, in this order."""
@@ -453,6 +466,10 @@ PREDICTED: list[tuple[str, dict[str, Any], RunRequest, list[str]]] = [
      ["MergeBatch", "Wait"]),
     ("a load by another configuration", {"columns": {"note": "string"}, "branch": load(None), "outdated": ("b",), "pending": pending(LOAD)},
      COMPLETE, ["DropBranches", "MergeBatch", "CompleteLoad", "Done"]),
+    ("a reload in place after older files", {"columns": {"note": "string"}, **BEFORE, "begins": True}, COMPLETE,
+     ["BeginLoad", "MergeBatch", "MergeBatch", "CompleteLoad", "MergeBatch", "Done"]),
+    ("and after a truncate", {"columns": {"note": "string"}, **BEFORE, "pending": pending(EARLY, truncates=(AT,))}, NOTHING,
+     ["MergeBatch", "ApplyTruncate", "MergeBatch", "Wait"]),
     ("a rebuild", {"columns": {"note": "string"}, "branch": rebuilt(None), "pending": pending(LOAD, EARLY, LATE, truncates=(AT,))}, NOTHING,
      ["MergeBatch", "MergeBatch", "ApplyTruncate", "MergeBatch", "PublishRebuild"]),
     ("an empty table", {"main": main(Progress(epoch=1), None), "no_files": EMPTY}, COMPLETE, ["CreateTable", "Done"]),
@@ -490,3 +507,11 @@ def test_a_file_without_columns_is_passed_over_until_it_is_uploaded_again() -> N
     assert seen.files == []
     again = attrs.evolve(LOAD, etag="etag of its next version")
     assert attrs.evolve(seen, pending=pending(again, LOAD_2)).files == [again, LOAD_2]
+
+
+def test_what_is_not_counted_yet_is_not_nothing() -> None:
+    """`plan` does not know the rows that files from before a reload in place will make of the table."""
+    given: dict[str, Any] = {"branch": load(None, reload=1), "pending": pending()}
+    assert isinstance(plan(state(**given, effect=Effect(0)), COMPLETE), CompleteLoad)
+    with pytest.raises(TargetError, match=r"how many rows would leave|How many rows would leave"):
+        plan(state(**given, effect=Effect(None)), COMPLETE)
