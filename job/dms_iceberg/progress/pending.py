@@ -170,8 +170,8 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
             moved.append(Moved(file, former, True))
         elif file.order > progress.since:
             there.add(file.key)
-    former = [] if discard else of_former_load(loads, progress)
-    loads = [file for file in loads if file not in former]
+    of_former = [] if discard else of_former_load(loads, progress)
+    loads = [file for file in loads if file not in of_former]
     ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
     # A copy beside the merged file is nothing to speak of.
     moved = [one for one in moved if one.former.key not in there] + progress.loads.moved(loads)
@@ -180,7 +180,7 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
     late = [] if discard else late_loads(loads, progress)
     gaps = find_gaps([places.get(file.key, file) for file in loads if file not in late], progress.loads)
     return Pending(
-        files, loads, incredible, sorted(truncates), unread, unread_count, ahead, gaps, left, moved, late, former, progress.reloaded_at
+        files, loads, incredible, sorted(truncates), unread, unread_count, ahead, gaps, left, moved, late, of_former, progress.reloaded_at
     )
 
 
