@@ -78,6 +78,11 @@ def load(head: int | None = 8, reload: int = 0) -> BranchState:
     return BranchState(Progress(epoch=2, reload=reload), head, "dms_iceberg_epoch_2")
 
 
+def expired() -> BranchState:
+    """The branch of a load whose file was merged."""
+    return attrs.evolve(load(), progress=load().progress.after([LOAD], LookBack(24.0, NOW), [LOAD]))
+
+
 def rebuilt(head: int | None = 9) -> BranchState:
     return BranchState(LOADED.start, head, "dms_iceberg_rebuild_1", REBUILD)
 
@@ -181,8 +186,15 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("which is told once", {"pending": pending(EARLY, truncates=(AT,)), "memory": TOLD}, TRUNCATE, ReadFiles),
     ("and before a rename", {"renames": (RENAME,), "effect": Effect(0)}, TRUNCATE, RecordTruncate),
     ("a truncate that is applied is not told", {"main": main(attrs.evolve(LOADED, truncated=AT))}, TRUNCATE, Done),
+    (
+        "a LOAD file after the load was complete, which the operator says is of it",
+        {"pending": attrs.evolve(pending(LOAD_2), late=(LOAD_2,))},
+        attrs.evolve(COMPLETE, confirm_rows={"public.t": 0}),
+        ReadFiles,
+    ),
     ("a load has files left", {"branch": load(), "pending": pending(LOAD_2, EARLY)}, COMPLETE, ReadFiles),
     ("changes complete a load", {"branch": load(), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, CompleteLoad),
+    ("also if bronze has lost its files", {"branch": expired(), "pending": pending(EARLY)}, NOTHING, CompleteLoad),
     ("but none in place", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, Wait),
     ("where the operator does", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, COMPLETE, CompleteLoad),
     ("a load waits for its first change", {"branch": load(), "pending": pending(loads=(LOAD,))}, NOTHING, Wait),
@@ -344,6 +356,16 @@ REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]
     ("truncate of nothing", FRESH, TRUNCATE, TargetError, "holds nothing yet"),
     ("truncate before another", {"main": main(attrs.evolve(LOADED, truncated=LATER))}, TRUNCATE, TargetError, "is before the truncate of"),
     ("replay of a load", {"branch": load()}, REPLAY, TargetError, "is being loaded again"),
+    *(
+        (
+            "a LOAD file after the load was complete",
+            {"pending": attrs.evolve(pending(LOAD_2), late=(LOAD_2,))},
+            word,
+            BronzeError,
+            "after the load of sales.t was complete",
+        )
+        for word in (NOTHING, COMPLETE, CONFIRMED, attrs.evolve(NOTHING, confirm_rows={"public.t": 0}))
+    ),
     ("changes without a load", {"branch": load(None), "pending": pending(EARLY)}, NOTHING, BronzeError, "no file of a full load"),
     ("rebuild of nothing", {"branch": rebuilt(None)}, NOTHING, BronzeError, "no file to rebuild sales.t of below s3://b/dms"),
     ("rebuild beside others", {"branch": rebuilt(), "memory": RunMemory(comparisons=MOST_COMPARISONS)}, NOTHING, TargetError, "gave up"),
