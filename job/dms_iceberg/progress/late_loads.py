@@ -19,7 +19,7 @@ from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.progress import Progress
 
 LATE_HOURS = 1
-"""How much later than the newest LOAD file of a load another may be written, once changes are merged. The largest have a gigabyte."""
+"""How much later than the LOAD file before it one of a load may be written, once changes are merged. The largest have a gigabyte."""
 _SHOWN = 3
 
 
@@ -36,9 +36,13 @@ def late_loads(loads: Sequence[BronzeFile], progress: Progress) -> list[BronzeFi
         return new
     if not progress.frontier or not progress.load_written:
         return []
-    last = earlier(progress.load_written, hours=-LATE_HOURS)
+    written = progress.load_written
+    for file in sorted(new, key=lambda one: one.modified):
+        # Each may be the one before the next: the runs may be hours apart.
+        if file.modified <= earlier(written, hours=-LATE_HOURS):
+            written = max(written, file.modified)
     merged = [file for file in loads if progress.loads.has(file)]
-    return [file for file in new if file.modified > last and not fills_gap(file, merged)]
+    return [file for file in new if file.modified > written and not fills_gap(file, merged)]
 
 
 def _is_told_without_file(progress: Progress) -> bool:

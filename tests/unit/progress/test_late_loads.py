@@ -5,13 +5,15 @@ from collections.abc import Sequence
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, parse_key, time_of
-from dms_iceberg.config.model import Table
+from dms_iceberg.config.model import Batch, Table
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.late_loads import LATE_HOURS, refuse_late_loads
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
-from dms_iceberg.progress.pending import Pending, pending_files
+from dms_iceberg.progress.pending import Pending, next_batch, pending_files
 from dms_iceberg.progress.progress import LookBack, Progress
 
 TABLE = Table(source="public.t", target="s.t", key=("id",))
@@ -114,6 +116,13 @@ def test_a_file_is_late_where_the_load_was_complete(progress: Progress, file: Br
     refuse_late_loads(TABLE, progress, found.late, 0)
 
 
+def test_files_that_follow_each_other_are_of_one_load_however_late_the_run_is() -> None:
+    following = [load(number, 5 + (number - 2) * (LATE - 1)) for number in range(3, 7)]
+    assert list(look(merged(OLD), FIRST, SECOND, *following).late) == []
+    again = [load(number, 900 + number, folder="SEGMENT1_") for number in (1, 2)]
+    assert list(look(merged(OLD), FIRST, SECOND, *following, *again).late) == again
+
+
 def test_a_late_file_makes_no_gap() -> None:
     assert look(reloaded(OLD, [load(1, 121, "new")]), load(2, 200, "touched", "processed/")).warnings("public.t") == []
 
@@ -164,3 +173,36 @@ def test_an_overwritten_file_of_a_load_that_is_built_has_a_way_out(reload: int, 
     is_of_new_epoch = bool(discard) and not reload
     assert (DISCARD in str(raised.value), "--reload-started-at" in str(raised.value)) == (is_of_new_epoch, not is_of_new_epoch)
     assert "load_epoch" in str(raised.value)
+
+
+minutes = st.floats(0.5, 600)
+
+
+@given(
+    st.lists(minutes, min_size=1, max_size=8),
+    st.lists(minutes, max_size=8),
+    st.sampled_from(["SEGMENT1_", "north/", "a/"]),
+    st.floats(0.1, LATE - 1) | st.none(),
+    st.lists(st.integers(1, 3), min_size=1, max_size=6),
+    st.lists(st.booleans(), min_size=1, max_size=6),
+)
+def test_no_file_is_late_that_a_task_writes_or_that_a_copy_brings(
+    loads: list[float], changes: list[float], folder: str, copied: float | None, sizes: list[int], runs: list[bool]
+) -> None:
+    """A task takes its time for a load, in two folders or segments; a copy brings its files in the order of their names."""
+    times = list(itertools.accumulate(loads))
+    files = [load(number // 2 + 1, time, folder=folder if number % 2 else "") for number, time in enumerate(times)]
+    files += [change(times[-1] + time) for time in itertools.accumulate(changes)]
+    if copied is not None:
+        ordered = sorted(files, key=lambda one: one.key)
+        files = [attrs.evolve(one, modified=at(10_000 + copied * number)) for number, one in enumerate(ordered)]
+    progress, bounds = Progress(), itertools.cycle(sizes)
+    for seen, is_run in zip(range(1, len(files) + 1), itertools.cycle(runs), strict=False):
+        if not is_run:
+            continue
+        # Each run lists what is there by then, and merges a batch of it.
+        there = files[:seen]
+        found = look(progress, *there)
+        assert list(found.late) == []
+        if batch := next_batch(found.files, Batch(max_files=next(bounds))):
+            progress = progress.after(batch.files, LOOK_BACK, found.loads)
