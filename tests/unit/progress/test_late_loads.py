@@ -191,7 +191,7 @@ def test_no_file_is_late_that_a_task_writes_or_that_a_copy_brings(
 ) -> None:
     """A task takes its time for a load, in two folders or segments; a copy brings its files in the order of their names."""
     times = list(itertools.accumulate(loads))
-    files = [load(number // 2 + 1, time, folder=folder if number % 2 else "") for number, time in enumerate(times)]
+    files = [load(number // 2 + 1, time, f"file {number}", folder if number % 2 else "") for number, time in enumerate(times)]
     files += [change(times[-1] + time) for time in itertools.accumulate(changes)]
     if copied is not None:
         ordered = sorted(files, key=lambda one: one.key)
