@@ -23,6 +23,7 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
 from dms_iceberg.loads.load_marker import MARKER_FOLDER
 from dms_iceberg.loads.reload import load_transaction
+from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
@@ -103,17 +104,23 @@ def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
     if progress.epoch < epoch:
         _refuse_reload(table, reload_started, f"bronze.uri is the folder of load epoch {epoch}, which is being loaded for the first time")
         # No row of an older epoch was merged, so there is no content to protect.
-        start = attrs.evolve(progress, epoch=epoch, reload=0, reloaded_at="").start
+        start = attrs.evolve(progress, epoch=epoch, reload=0, reloaded_at="", former_loads=MergedLoads()).start
         return BranchState(start, head.id) if progress.is_empty else _built(target, table, start)
     # Stated again, the begin of the content's own reload is known already.
     told = reload_started if reload_started != progress.reloaded_at else ""
     if told < progress.reloaded_at:
         since = f"{table.target} has the reload of {shown_time(progress.reloaded_at)} already, which is later"
         _refuse_reload(table, told, since)
-    start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=told).start
+    former = progress.former_loads.and_of(progress.loads)
+    start = attrs.evolve(progress, reload=progress.reload + 1, reloaded_at=told, former_loads=former).start
     if target.head(branch_of(epoch, start.reload)) is not None or told:
         return _built(target, table, start)
     return BranchState(progress, head.id)
+
+
+def discard_sql(target: TargetTable, found: BranchState) -> str:
+    """Return the statement that discards what is built on a load's branch, "" for the table's content."""
+    return f"ALTER TABLE {target.sql_name} DROP BRANCH {quote(found.branch)}" if found.branch is not None else ""
 
 
 def _refuse_reload(table: Table, reload_started: str, why: str) -> None:
@@ -175,7 +182,7 @@ def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads
     Args:
         found: the state of the branch.
         batch: the next batch to merge; None if nothing is left.
-        loads: all files of the load.
+        loads: all files of the load that bronze has; it may have lost merged ones.
         confirmed: whether the operator (``--load-complete``) or DMS (`load_marker`) says that the load is complete.
 
     Raises:
@@ -185,7 +192,7 @@ def is_complete(table: Table, found: BranchState, batch: FileBatch | None, loads
         return False
     if confirmed or batch is None:
         return confirmed
-    if not loads:
+    if not loads and found.progress.loads == MergedLoads():
         raise BronzeError(
             f"{table.source}: {batch.files[0].key} holds changes of load epoch {found.progress.epoch}, but there is no file of a full load "
             f"of this table in it, so {table.target} keeps the content it has. If the task only captures changes, leave bronze.uri in the "

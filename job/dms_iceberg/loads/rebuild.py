@@ -19,7 +19,7 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import REBUILD_BRANCH, building, rebuild_branches
+from dms_iceberg.loads.epochs import REBUILD_BRANCH, building, discard_sql, rebuild_branches
 from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
 from dms_iceberg.loads.rebuild_check import check_rebuilt
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
@@ -131,7 +131,7 @@ def _pending(here: TableContext, main: Progress, found: BranchState, now: dateti
         _refuse_earlier_loads(table, target, main)
     merged = [file for file in listing if (main.has_merged(file) if file.is_cdc else main.loads.has(file))]
     truncates = (one for one in everything if isinstance(one, Truncate))
-    return pending_files([*without_copies(merged), *truncates], found.progress, table.source, now)
+    return pending_files([*without_copies(merged), *truncates], found.progress, table.source, now, discard_sql(target, found))
 
 
 def _lost_between(listing: Sequence[BronzeFile], main: Progress) -> str | None:

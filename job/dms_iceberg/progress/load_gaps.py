@@ -40,6 +40,11 @@ def find_gaps(loads: Iterable[BronzeFile], merged: MergedLoads) -> Gaps:
     return Gaps(tuple(found[:_SHOWN]), len(found) > _SHOWN)
 
 
+def fills_gap(file: BronzeFile, merged: Iterable[BronzeFile]) -> bool:
+    """Whether a LOAD file that is not merged has a number below that of a merged one of its folder."""
+    return any(_stem(one) == _stem(file) and _number(one) > _number(file) for one in merged)
+
+
 def _missing(files: list[BronzeFile], merged: MergedLoads) -> Iterator[str]:
     there = {_number(file) for file in files}
     last = max(files, key=_number)

@@ -1,8 +1,8 @@
 """Which full-load files are merged, in bounded space: one fingerprint per file while they are few, then one digest per segment."""
 
 import base64
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import attrs
 
@@ -13,6 +13,7 @@ from dms_iceberg.storage.store import digest
 LOOK_BACK_FILES = 200
 KEY_BYTES, _ETAG_BYTES = 5, 3
 MARK_BYTES = KEY_BYTES + _ETAG_BYTES
+_TIME_BYTES = 7
 
 
 def fingerprint(file: BronzeFile) -> bytes:
@@ -29,6 +30,17 @@ def unpack(text: str, size: int) -> list[bytes]:
     """Return the entries of ``size`` bytes from the text that `pack` returned."""
     data = base64.b64decode(text)
     return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def pack_recent(recent: Iterable[tuple[str, bytes]]) -> str:
+    """Return close times (17 digits) and fingerprints of change files as Base64 text."""
+    return pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in recent)
+
+
+def unpack_recent(text: str) -> tuple[tuple[str, bytes], ...]:
+    """Return the entries from the text that `pack_recent` returned."""
+    entries = unpack(text, _TIME_BYTES + MARK_BYTES)
+    return tuple((f"{int.from_bytes(one[:_TIME_BYTES]):017d}", one[_TIME_BYTES:]) for one in entries)
 
 
 @attrs.frozen
@@ -94,6 +106,24 @@ class MergedLoads:
                 same = next(filter(self._is_listed, was), None)
                 found.append(Moved(file, same or was[0], same is not None))
         return found
+
+    def to_document(self) -> dict[str, Any]:
+        """Return this as what JSON can hold."""
+        return {"entries": pack(sorted(self.entries)), "segments": [attrs.astuple(one) for one in self.segments]}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Self:
+        """Read what `to_document` returned; an empty document is no file."""
+        entries = unpack(document.get("entries", ""), MARK_BYTES)
+        return cls(frozenset(entries), tuple(MergedSegment(*one) for one in document.get("segments", ())))
+
+    def and_of(self, later: Self) -> Self:
+        """Return the files of this load and of a later one, as far as each is known by its fingerprint.
+
+        There are at most `LOOK_BACK_FILES`: beyond, only the later load's are kept.
+        """
+        entries = self.entries | later.entries
+        return type(self)(entries if len(entries) <= LOOK_BACK_FILES else later.entries)
 
     def _is_listed(self, file: BronzeFile) -> bool:
         return fingerprint(file) in self.entries

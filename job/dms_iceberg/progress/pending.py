@@ -24,6 +24,7 @@ from dms_iceberg.bronze.position import ZONE_MINUTES
 from dms_iceberg.config.model import Batch
 from dms_iceberg.config.problems import first_of
 from dms_iceberg.errors import BronzeError
+from dms_iceberg.progress.late_loads import former_warning, late_loads, of_former_load
 from dms_iceberg.progress.load_gaps import Gaps, find_gaps
 from dms_iceberg.progress.moved_files import moved_warnings
 from dms_iceberg.progress.progress import Progress
@@ -87,6 +88,9 @@ class Pending:
         gaps: LOAD files that are neither listed nor merged.
         moved: files that lie in another folder of the table than the one from which they were merged.
         behind: change files that were written after a reload in place began, and have names from before it (`is_named_before_reload`).
+        late: LOAD files among ``files`` that appeared after the load of the table's content was complete (`late_loads`).
+        former: LOAD files that are not read, as they are of a load that a reload in place has replaced.
+        reloaded_at: 17 digits, when that reload began.
     """
 
     files: list[BronzeFile]
@@ -100,6 +104,9 @@ class Pending:
     left: Sequence[BronzeFile] = ()
     moved: Sequence[Moved] = ()
     behind: Sequence[BronzeFile] = ()
+    late: Sequence[BronzeFile] = ()
+    former: Sequence[BronzeFile] = ()
+    reloaded_at: str = ""
 
     @property
     def is_nothing(self) -> bool:
@@ -129,6 +136,7 @@ class Pending:
                 "change file the name that DMS gave it; move anything else out of the table's folder, or begin its name with an underscore."
             )
         found += moved_warnings(table, self.moved)
+        found += [former_warning(table, self.former, self.reloaded_at)] if self.former else []
         if self.gaps.keys:
             found.append(
                 f"{table}: {', '.join(self.gaps.keys)}{' and more' if self.gaps.more else ''}: not there, although LOAD files with higher "
@@ -144,8 +152,15 @@ class Pending:
         return found
 
 
-def pending_files(listing: Iterable[Found], progress: Progress, table: str, now: datetime) -> Pending:
+def pending_files(listing: Iterable[Found], progress: Progress, table: str, now: datetime, discard: str = "") -> Pending:
     """Find the files that are not merged by ``progress``; does not keep merged change files in memory.
+
+    Args:
+        listing: what bronze has for the table.
+        progress: what is merged.
+        table: the table's source name.
+        now: names of change files are compared with it.
+        discard: the statement that discards the branch that ``progress`` is of; "" for the table's content.
 
     Raises:
         BronzeError: a LOAD file that was merged has changed since: a reload in place.
@@ -172,13 +187,31 @@ def pending_files(listing: Iterable[Found], progress: Progress, table: str, now:
             moved.append(Moved(file, former, True))
         elif file.order > progress.since:
             there.add(file.key)
+    of_former = [] if discard else of_former_load(loads, progress)
+    loads = [file for file in loads if file not in of_former]
     ahead = progress.frontier if progress.frontier > digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)) else ""
     # A copy beside the merged file is nothing to speak of.
     moved = [one for one in moved if one.former.key not in there] + progress.loads.moved(loads)
     places = {one.file.key: one.former for one in moved if one.is_same}
-    files = new_loads(loads, progress, table) + sorted(changes)
-    gaps = find_gaps([places.get(file.key, file) for file in loads], progress.loads)
-    return Pending(files, loads, incredible, sorted(truncates), unread, unread_count, ahead, gaps, left, moved, behind)
+    files = new_loads(loads, progress, table, discard) + sorted(changes)
+    late = [] if discard else late_loads(loads, progress)
+    gaps = find_gaps([places.get(file.key, file) for file in loads if file not in late], progress.loads)
+    return Pending(
+        files,
+        loads,
+        incredible,
+        sorted(truncates),
+        unread,
+        unread_count,
+        ahead,
+        gaps,
+        left,
+        moved,
+        behind=behind,
+        late=late,
+        former=of_former,
+        reloaded_at=progress.reloaded_at,
+    )
 
 
 def is_named_before_reload(file: BronzeFile, progress: Progress) -> bool:
@@ -214,8 +247,8 @@ def until(files: Iterable[BronzeFile], truncate: str | None) -> list[BronzeFile]
     return [file for file in files if truncate is None or not file.is_cdc or file.order <= truncate]
 
 
-def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[BronzeFile]:
-    """Return the LOAD files that are not merged, sorted.
+def new_loads(loads: list[BronzeFile], progress: Progress, table: str, discard: str = "") -> list[BronzeFile]:
+    """Return the LOAD files that are not merged, sorted; ``discard`` as in `pending_files`.
 
     Raises:
         BronzeError: a merged LOAD file was overwritten.
@@ -223,11 +256,20 @@ def new_loads(loads: list[BronzeFile], progress: Progress, table: str) -> list[B
     loads = sorted(loads)
     changed = progress.loads.changed(loads)
     if changed:
+        again = (
+            f"Say when it began: run with --table {table} --reload-started-at <time>, and with --load-complete {table} once DMS has loaded "
+            "the table. Better, let DMS write a reload to a folder of its own (load_epoch)."
+        )
+        if discard and not progress.reload:
+            # A moment is for the reload of a table's content; what is built of a new epoch is nobody's content yet.
+            again = (
+                "Let DMS write it to a folder of its own (load_epoch, one higher). Or remove the LOAD files that it wrote before the new "
+                f"load began, and discard what is built of them; the next run builds the load again from the folder: {discard}."
+            )
         raise BronzeError(
             f"{table}: full-load file {changed} is not the one that was merged: its ETag changed, so DMS has loaded the table again "
-            "in place. Which files belong to the new load cannot be told from them alone. Say when it began: run with --table "
-            f"{table} --reload-started-at <time>, and with --load-complete {table} once DMS has loaded the table. Better, let DMS write a "
-            "reload to a folder of its own (load_epoch). If DMS has loaded nothing: local files were copied or touched, which counts as a "
+            f"in place. Which files belong to the new load cannot be told from them alone. {again} "
+            "If DMS has loaded nothing: local files were copied or touched, which counts as a "
             "new ETag; or bronze.uri is now the folder of another task, whose tables need targets of their own"
             + ("; or some of these files were deleted or moved: put them back." if changed.startswith("(") else ".")
         )

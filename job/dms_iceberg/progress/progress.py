@@ -18,13 +18,12 @@ from dms_iceberg.errors import TargetError
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_changes import MergedChanges
-from dms_iceberg.progress.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MARK_BYTES, MergedLoads, MergedSegment, fingerprint, pack, unpack
+from dms_iceberg.progress.merged_loads import KEY_BYTES, LOOK_BACK_FILES, MergedLoads, fingerprint, pack_recent, unpack_recent
 
 PROGRESS_KEY = "dms-iceberg.progress"
 ACCOUNTING_KEY = "dms-iceberg.accounting"
 FORMAT_VERSION = 1
 _RELOADS = 1000
-_TIME_BYTES = 7
 
 
 @attrs.frozen
@@ -41,6 +40,7 @@ class Progress:
         changes: all merged CDC files in two numbers; None where an earlier version began the table.
         high_water: the highest position ever applied; "" for none.
         loads: the full-load files that are merged.
+        former_loads: those of the loads that reloads in place of the epoch have replaced.
         load_written: 17 digits, when the newest of them was written, by the store's clock; "" for none, and where it was not recorded.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows in the content; "" for none.
@@ -63,6 +63,7 @@ class Progress:
     changes: MergedChanges | None = attrs.field(factory=MergedChanges)
     high_water: str = ""
     loads: MergedLoads = attrs.field(factory=MergedLoads)
+    former_loads: MergedLoads = attrs.field(factory=MergedLoads)
     load_written: str = ""
     truncated: str = ""
     replay: str = ""
@@ -107,7 +108,8 @@ class Progress:
     def start(self) -> Self:
         """The progress of the same load before its first file. Facts about the source (``first_seen``) are kept."""
         seen = {name: first for name, first in self.first_seen.items() if first}
-        return type(self)(self.epoch, self.reload, self.reloaded_at, since=self.reloaded_at, first_seen=seen)
+        begin = type(self)(self.epoch, self.reload, self.reloaded_at, since=self.reloaded_at, first_seen=seen)
+        return attrs.evolve(begin, former_loads=self.former_loads)
 
     def frontier_until(self, now: str) -> str:
         """Return the frontier without files whose names are later than ``now`` (17 digits)."""
@@ -233,8 +235,9 @@ class Progress:
             "since": self.since,
             "high_water": self.high_water,
             "truncated": self.truncated,
-            "recent": pack(int(time).to_bytes(_TIME_BYTES) + mark for time, mark in self.recent),
-            "loads": {"entries": pack(sorted(self.loads.entries)), "segments": [attrs.astuple(one) for one in self.loads.segments]},
+            "recent": pack_recent(self.recent),
+            "loads": self.loads.to_document(),
+            **({"former_loads": self.former_loads.to_document()} if self.former_loads != MergedLoads() else {}),
             **({"changes": attrs.astuple(self.changes)} if self.changes is not None else {}),
             **({"load_written": self.load_written} if self.load_written else {}),
             **({"replay": self.replay} if self.replay else {}),
@@ -261,9 +264,6 @@ class Progress:
                 f"progress in the snapshot has format {document['format']}, this version reads up to {FORMAT_VERSION}: "
                 "a newer dms-iceberg wrote this table. Run that version or a later one."
             )
-        loads = document["loads"]
-        entries = unpack(document["recent"], _TIME_BYTES + MARK_BYTES)
-        recent = tuple((f"{int.from_bytes(one[:_TIME_BYTES]):017d}", one[_TIME_BYTES:]) for one in entries)
         return cls(
             epoch=document["epoch"],
             reload=document["reload"][0],
@@ -272,10 +272,11 @@ class Progress:
             frontier=document["frontier"],
             since=document["since"],
             high_water=document["high_water"],
-            recent=recent,
+            recent=unpack_recent(document["recent"]),
             changes=MergedChanges(*document["changes"]) if "changes" in document else None,
             truncated=document.get("truncated", ""),
-            loads=MergedLoads(frozenset(unpack(loads["entries"], MARK_BYTES)), tuple(MergedSegment(*one) for one in loads["segments"])),
+            loads=MergedLoads.from_document(document["loads"]),
+            former_loads=MergedLoads.from_document(document.get("former_loads", {})),
             load_written=document.get("load_written", ""),
             replay=document.get("replay", ""),
             first_seen=document.get("first_seen", {}),

@@ -13,6 +13,7 @@ from dms_iceberg.loads.epochs import incomplete_warning, is_complete
 from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
 from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
 from dms_iceberg.loads.zone_names import refuse_names_before_reload
+from dms_iceberg.progress.late_loads import refuse_late_loads
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
 from dms_iceberg.runs.actions import (
     Action,
@@ -93,6 +94,9 @@ def plan(state: TableState, request: RunRequest) -> Action:
     if not is_truncate_seen(state, request):
         state = _with_told(state, request)
     refuse_later_loads(state.table, state.branch.progress, state.pending)
+    source = state.table.source
+    confirmed = request.confirm_rows.get(source) if source in request.load_complete else None
+    refuse_late_loads(state.table, state.branch.progress, state.pending.late, confirmed)
     if state.truncate is not None and not state.files:
         return SwitchMode(state.switch) if state.switch and not state.is_rebuilding else ApplyTruncate(state.branch, state.truncate)
     batch = next_batch(state.files, state.bounds, state.blocked_files)

@@ -9,7 +9,7 @@ from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.changes_alone import told_load
-from dms_iceberg.loads.epochs import branch_of, branch_state, built_by_other_configuration, is_replaced
+from dms_iceberg.loads.epochs import branch_of, branch_state, built_by_other_configuration, discard_sql, is_replaced
 from dms_iceberg.loads.kept_rows import is_made_as_declared, load_effect
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.moments import Effect
@@ -118,7 +118,8 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         warnings += standing_warnings(target, table)
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
-    pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
+    listing = context.listing(table, found.progress)
+    pending = pending_files(listing, found.progress, table.source, datetime.now(UTC), discard_sql(target, found))
     refuse_second_load(here, found.progress, pending)
     told = told_load(context, table, found, pending)
     found = attrs.evolve(found, progress=told.progress)

@@ -16,12 +16,13 @@ from dms_iceberg.errors import DmsIcebergError
 from dms_iceberg.iceberg.live_files import FileCache, live_files
 from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
 from dms_iceberg.loads.changes_alone import told_load
-from dms_iceberg.loads.epochs import branch_state, building
+from dms_iceberg.loads.epochs import branch_state, building, discard_sql
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.loads.zone_names import refuse_names_before_reload
 from dms_iceberg.maintenance.execute import needed
 from dms_iceberg.merge.absent_keys import absent_warnings
+from dms_iceberg.progress.late_loads import refuse_late_loads
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.runs.request import tables_with_kept_positions
@@ -180,7 +181,9 @@ def _bronze(here: TableContext) -> tuple[list[str], int | None]:
     context, table = here.context, here.table
     try:
         found = branch_state(here)
-        pending = pending_files(context.listing(table, found.progress), found.progress, table.source, datetime.now(UTC))
+        listing, discard = context.listing(table, found.progress), discard_sql(here.target, found)
+        pending = pending_files(listing, found.progress, table.source, datetime.now(UTC), discard)
+        refuse_late_loads(table, found.progress, pending.late, None)
         nothing = find_no_files(context, table, found, pending)
         if found.branch is None:
             refuse_names_before_reload(table, found.progress, pending)

@@ -4,6 +4,7 @@ Tables that keep what a load does not have get what it changes, in one commit.
 """
 
 import os
+import re
 import signal
 from typing import Any
 
@@ -422,3 +423,25 @@ def test_modes_that_keep_rows_get_what_the_load_changes(lake: Lake) -> None:
         (3, "2026-03-01 10:01:00", "2026-03-01 10:02:00"),
         (3, "2026-03-02 10:00:00", None),
     ]
+
+
+def test_a_load_that_is_built_goes_on_without_its_files_and_says_how_to_begin_again(lake: Lake) -> None:
+    """Bronze loses a merged file of one table's new epoch, and that of another is overwritten, before any change came."""
+    epoch_one(lake, "lost", "over")
+    lake.enter(2)
+    for table in ("lost", "over"):
+        lake.load(f"public.{table}", ID_V, [(1, "n"), (2, "n")])
+    assert [one.error for one in merge(lake, "lost", "over").values()] == [None, None]
+    lake.path("public.lost", "LOAD00000001.parquet").unlink()
+    lake.load("public.over", ID_V, [(1, "m")])
+    for table in ("lost", "over"):
+        lake.changes(f"public.{table}", cdc(2), ID_V, [("I", T2, 61, 7, "e")])
+    reports = merge(lake, "lost", "over")
+    assert (reports["lost"].error, lake.rows("lost", "id, v")) == (None, [(1, "n"), (2, "n"), (7, "e")])
+    error = str(reports["over"].error)
+    assert "--reload-started-at" not in error and lake.rows("over", "id, v") == OLD
+    found = re.search(r"ALTER TABLE \S+ DROP BRANCH [^ .]+", error)
+    assert found is not None
+    lake.spark.sql(found[0])
+    assert merge(lake, "over")["over"].error is None
+    assert lake.rows("over", "id, v") == [(1, "m"), (7, "e")]

@@ -85,6 +85,11 @@ def before(head: int | None = None) -> dict[str, Any]:
     return {"pending": pending(EARLY), "then": state(branch=load(head, 1), pending=pending(LOAD, LATE))}
 
 
+def expired() -> BranchState:
+    """The branch of a load whose file was merged."""
+    return attrs.evolve(load(), progress=load().progress.after([LOAD], LookBack(24.0, NOW), [LOAD]))
+
+
 def rebuilt(head: int | None = 9) -> BranchState:
     return BranchState(LOADED.start, head, "dms_iceberg_rebuild_1", REBUILD)
 
@@ -189,8 +194,15 @@ CASES: list[tuple[str, dict[str, Any], RunRequest, type[Action]]] = [
     ("which is told once", {"pending": pending(EARLY, truncates=(AT,)), "memory": TOLD}, TRUNCATE, ReadFiles),
     ("and before a rename", {"renames": (RENAME,), "effect": Effect(0)}, TRUNCATE, RecordTruncate),
     ("a truncate that is applied is not told", {"main": main(attrs.evolve(LOADED, truncated=AT))}, TRUNCATE, Done),
+    (
+        "a LOAD file after the load was complete, which the operator says is of it",
+        {"pending": attrs.evolve(pending(LOAD_2), late=(LOAD_2,))},
+        attrs.evolve(COMPLETE, confirm_rows={"public.t": 0}),
+        ReadFiles,
+    ),
     ("a load has files left", {"branch": load(), "pending": pending(LOAD_2, EARLY)}, COMPLETE, ReadFiles),
     ("changes complete a load", {"branch": load(), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, CompleteLoad),
+    ("also if bronze has lost its files", {"branch": expired(), "pending": pending(EARLY)}, NOTHING, CompleteLoad),
     ("but none in place", {"branch": load(reload=1), "pending": pending(EARLY, loads=(LOAD,))}, NOTHING, Wait),
     ("a reload in place is recorded first", {"branch": load(None, 1), "begins": True, "pending": pending(LOAD)}, NOTHING, BeginLoad),
     ("also where it has no file yet", {"branch": load(None, 1), "begins": True, "pending": pending()}, NOTHING, BeginLoad),
@@ -358,6 +370,16 @@ REFUSED: list[tuple[str, dict[str, Any], RunRequest, type[DmsIcebergError], str]
     ("truncate of nothing", FRESH, TRUNCATE, TargetError, "holds nothing yet"),
     ("truncate before another", {"main": main(attrs.evolve(LOADED, truncated=LATER))}, TRUNCATE, TargetError, "is before the truncate of"),
     ("replay of a load", {"branch": load()}, REPLAY, TargetError, "is being loaded again"),
+    *(
+        (
+            "a LOAD file after the load was complete",
+            {"pending": attrs.evolve(pending(LOAD_2), late=(LOAD_2,))},
+            word,
+            BronzeError,
+            "after the load of sales.t was complete",
+        )
+        for word in (NOTHING, COMPLETE, CONFIRMED, attrs.evolve(NOTHING, confirm_rows={"public.t": 0}))
+    ),
     ("changes without a load", {"branch": load(None), "pending": pending(EARLY)}, NOTHING, BronzeError, "no file of a full load"),
     ("rebuild of nothing", {"branch": rebuilt(None)}, NOTHING, BronzeError, "no file to rebuild sales.t of below s3://b/dms"),
     ("rebuild beside others", {"branch": rebuilt(), "memory": RunMemory(comparisons=MOST_COMPARISONS)}, NOTHING, TargetError, "gave up"),
