@@ -167,8 +167,8 @@ def refuse_doubtful(files: Sequence[tuple[BronzeFile, Weighed]], bronze: Bronze,
         raise BronzeError(
             f"{join(root, file.key)}: {len(named)} columns may be two things, and without a header nothing is guessed. The document names "
             f"{_text(named, weighed, bronze, table)}; as many are {_text(rival, weighed, bronze, table)}; {shown}. If the task writes the "
-            f"latter, {_change(named, rival)}. If the document is right, {_insist(named, rival, doubt, bronze)}. A header (AddColumnName) "
-            "or Parquet leaves no doubt."
+            f"latter, {_change(named, rival, bronze)}. If the document is right, {_insist(named, rival, doubt, bronze)}. A header "
+            "(AddColumnName) or Parquet leaves no doubt."
         )
 
 
@@ -192,15 +192,18 @@ def _text(reading: Reading, weighed: Weighed, bronze: Bronze, table: Table) -> s
 _MOST_IMAGES = 5
 
 
-def _change(named: Reading, rival: Reading) -> str:
+def _change(named: Reading, rival: Reading, bronze: Bronze) -> str:
     """Return what makes the document name a rival, for messages."""
     has = {slot.role for slot in rival}
     told = []
     for role in differing(named, rival):
         if role is Role.OPERATION:
             told.append(f"bronze.change.load_without_op to {'false' if role in has else 'true'}")
+        elif role is Role.IMAGE and role not in has:
+            told.append("bronze.change.before_image_prefix to null")
         elif role is Role.IMAGE:
-            told.append(f"bronze.change.before_image_prefix to {'that of the mapping rule' if role in has else 'null'}")
+            # Where images are optional, the document has named them.
+            told += [] if image_settings(bronze.change) else ["bronze.change.before_image_prefix to that of the mapping rule"]
         else:
             told.append(f"bronze.change.{SETTINGS[role]} to {'its name' if role in has else 'null'}")
     return f"set {' and '.join(told)}"
