@@ -72,9 +72,9 @@ def check_repair(
         TargetError: something speaks against the repair; the message has all of it.
     """
     reasons = [
+        *_of_columns(comparison.cleaning, columns),
         *more,
         *_of_source(comparison, noted),
-        *_of_columns(comparison.cleaning, columns),
         *size_doubts(comparison.verdict, comparison.options.max_repair, counts),
         *_of_state(comparison.cleaning),
     ]
