@@ -14,7 +14,7 @@ from dms_iceberg.source.address import parse_source
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.open_source import open_source
 from dms_iceberg.verify.options import Options
-from dms_iceberg.verify.repair import _value
+from dms_iceberg.verify.repair_file import _value
 from dms_iceberg.verify.run import verify
 from dms_iceberg.verify.source import Throttle
 from support.lake import Lake

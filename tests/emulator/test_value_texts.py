@@ -13,7 +13,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.source.address import parse_source
 from dms_iceberg.verify.columns import shown_rows
 from dms_iceberg.verify.open_source import open_source
-from dms_iceberg.verify.repair import _value
+from dms_iceberg.verify.repair_file import _value
 from dms_iceberg.verify.source import Throttle
 from emulator.bronze import make_task, run
 from support.value_cases import POSTGRES, POSTGRES_TYPES, SAME

@@ -58,7 +58,7 @@ def test_a_table_without_a_load_is_reported_until_it_is_said_to_be_complete(lake
     # Nothing has come, and a batch comes with the word.
     change(lake, "soft", 2)
     word = RunRequest(frozenset({"public.told", "public.soft"}))
-    (plan,) = preview(lake.spark, config, ["public.told"], word)
+    (plan,) = preview(lake.spark, config, ["public.told"], RunRequest(frozenset({"public.told"})))
     assert plan.steps == ["record its load as complete"]
     rest = {"mirror", "versions", "lost"}
     assert said(lake, config, word) == {"plan": rest, "status": rest | {"told", "soft"}, "run": rest}
