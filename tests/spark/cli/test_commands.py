@@ -4,13 +4,11 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.cli.app import main
@@ -25,12 +23,6 @@ from support.lake import Lake
 from support.pause import Pause
 
 TABLES = {"public.good": {}, "public.bad": {}}
-
-
-@pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="module")

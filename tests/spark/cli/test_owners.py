@@ -2,35 +2,22 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.gold import refresh
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver.table import TargetTable
-from support.commands import Command, Ended
+from support.commands import Ended
 from support.documents import BY_ID, ID_V, Documents
 from support.lake import Lake
 from support.pause import Pause
-
-
-@pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
-
-
-@pytest.fixture
-def documents(lake: Lake, command: Command, tmp_path: Path) -> Documents:
-    return Documents(lake, command, tmp_path)
-
 
 # A name that is a target, a model and the quarantine of a target at once: `<namespace>.<other>__y`.
 

@@ -3,13 +3,12 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.keys import truncate_key
@@ -17,22 +16,10 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.run import run
 from dms_iceberg.silver.table import TargetTable
-from support.commands import Command, Ended
+from support.commands import Ended
 from support.crash_process import JobProcess
 from support.documents import BY_ID, ID_V, Documents
-from support.lake import Lake
 from support.pause import Pause
-
-
-@pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
-
-
-@pytest.fixture
-def documents(lake: Lake, command: Command, tmp_path: Path) -> Documents:
-    return Documents(lake, command, tmp_path)
 
 
 def changed(path: Path, **top: Any) -> Path:
