@@ -13,6 +13,7 @@ from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BranchState
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.loads.moments import Effect
+from dms_iceberg.merge.present_rows import PRESENT
 from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.cleaning import Cleaning
@@ -22,11 +23,10 @@ from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.rejected_key import silver_key_sql
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
-from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT, POSITION
+from dms_iceberg.sql.cdc_columns import POSITION
 from dms_iceberg.sql.quoting import string_literal
 
 _KEY = "_cdc_key"
-_PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
 
 
 @attrs.frozen(eq=False)
@@ -90,8 +90,8 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     names = silver_key_of(table, types)
     keys = rejected.select(expr(silver_key_sql("key", {name: types[name] for name in names})).alias(_KEY))
     readable = keys.where(f"{_KEY} IS NOT NULL").select(f"{_KEY}.*").distinct()
-    present = target.rows().where(is_earlier_sql(found.progress.load) if found.rebuild else _PRESENT.get(mode, "true"))
-    loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
+    present = target.rows().where(is_earlier_sql(found.progress.load) if found.rebuild else PRESENT.get(mode, "true"))
+    loaded = target.rows(branch).where(PRESENT.get(mode, "true")).select(*names)
     # Joined by values as in a MERGE: a double -0.0 is the key 0.0, and NaN is NaN.
     rows = present.join(readable, names, "left_semi").join(loaded, names, "left_anti").select(*target.all_columns())
     return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_KEY} IS NULL").count())
@@ -140,14 +140,14 @@ def load_effect(here: TableContext, found: BranchState, branch: str) -> Effect:
     """Count how many present rows leave with a load, by key; the log of mode ``append`` loses none."""
     table, target = here.table, here.target
     mode = mode_of(target.all_columns())
-    present = target.rows().where(_PRESENT.get(mode, "true"))
+    present = target.rows().where(PRESENT.get(mode, "true"))
     rows = present.count()
     if mode is Mode.APPEND:
         return Effect(0, rows)
     if found.head is None:
         return Effect(rows)
     names = silver_key_of(table, target.column_types())
-    loaded = target.rows(branch).where(_PRESENT.get(mode, "true")).select(*names)
+    loaded = target.rows(branch).where(PRESENT.get(mode, "true")).select(*names)
     kept = kept_rows(here, found, branch)
     stay = kept.rows.count() if kept.rows is not None and kept.stay else 0
     leave = present.join(loaded, names, "left_anti").count() - stay

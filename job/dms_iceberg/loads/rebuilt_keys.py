@@ -11,9 +11,9 @@ from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
 from dms_iceberg.sql.quoting import quote
 
-_LIVE = {Mode.SOFT_DELETE: f"CAST(NOT coalesce({DELETED}, false) AS int)", Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}
 _SINGLE = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}
 """SQL that is 1 for rows of which a key may have only one."""
+_LIVE = _SINGLE | {Mode.SOFT_DELETE: f"CAST(NOT coalesce({DELETED}, false) AS int)"}
 
 
 @attrs.frozen
