@@ -15,7 +15,7 @@ from dms_iceberg.iceberg.java_maps import names, to_dict
 from dms_iceberg.iceberg.transaction import MAIN, Transaction
 from dms_iceberg.spark.failures import FAILURES
 from dms_iceberg.spark.java_errors import missing_metadata
-from dms_iceberg.sql.quoting import quote_path
+from dms_iceberg.sql.quoting import quote, quote_path
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -95,6 +95,10 @@ class IcebergTable:
     def remove_branch(self, name: str) -> None:
         """Remove a branch; its snapshots go when they expire."""
         self._java.manageSnapshots().removeBranch(name).commit()
+
+    def drop_branch_sql(self, name: str) -> str:
+        """Return the statement by which an operator removes a branch."""
+        return f"ALTER TABLE {self.sql_name} DROP BRANCH {quote(name)}"
 
     def is_off_the_line(self, snapshot: int, branch: str | None = None) -> bool:
         """Whether ``snapshot`` is in the metadata, but not among the head of main (or of a branch) and its ancestors."""

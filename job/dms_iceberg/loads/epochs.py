@@ -34,7 +34,6 @@ from dms_iceberg.silver.seen_columns import Seen
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.silver.withheld import Withheld
-from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -120,7 +119,7 @@ def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
 
 def discard_sql(target: TargetTable, found: BranchState) -> str:
     """Return the statement that discards what is built on a load's branch, "" for the table's content."""
-    return f"ALTER TABLE {target.sql_name} DROP BRANCH {quote(found.branch)}" if found.branch is not None else ""
+    return target.drop_branch_sql(found.branch) if found.branch is not None else ""
 
 
 def _refuse_reload(table: Table, reload_started: str, why: str) -> None:
@@ -271,16 +270,15 @@ def completed(table: Table, found: BranchState) -> str:
     return f"{table.source}: {name} would be complete and become the content of {table.target}"
 
 
-def incomplete_warning(table: Table, found: BranchState, doubt: str = "") -> str:
+def incomplete_warning(table: Table, found: BranchState, doubt: str, discard: str) -> str:
     """Return the warning for an incomplete reload with nothing left to merge; ``doubt``: why DMS's marker does not complete it."""
     progress = found.progress
     known = "is built" if found.head is not None else "has no file yet"
     if progress.reload:
-        branch = quote(branch_of(progress.epoch, progress.reload))
         return (
             f"{table.source}: the reload of {shown_time(progress.reloaded_at)} {known}. It becomes the content of {table.target} with "
             f"--load-complete {table.source}: say so once DMS has loaded the table. Until then no later change is merged. If DMS does not "
-            f"load it again, take the word back: ALTER TABLE {table.target} DROP BRANCH {branch}."
+            f"load it again, take the word back: {discard}."
         )
     return (
         f"{table.source}: load epoch {progress.epoch} {known} and becomes the content of {table.target} with its first change file. If the "

@@ -28,7 +28,6 @@ from dms_iceberg.silver.check_configuration import configuration_text
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import POSITION, ROW_POSITION
-from dms_iceberg.sql.quoting import quote
 from dms_iceberg.storage.store import digest
 
 _LOG = structlog.get_logger("dms_iceberg")
@@ -48,7 +47,7 @@ def left_rebuilds(table: Table, target: TargetTable) -> list[str]:
     floor = earlier(digits_of(datetime.now(UTC)), hours=_LEFT_AFTER_HOURS)
     return [
         f"{table.source}: a rebuild that was begun at {shown_time(name.removeprefix(REBUILD_BRANCH)[:14])} is not done, and its files are "
-        f"kept. Go on with --rebuild {table.source}, or give it up: ALTER TABLE {target.sql_name} DROP BRANCH {quote(name)}."
+        f"kept. Go on with --rebuild {table.source}, or give it up: {target.drop_branch_sql(name)}."
         for name in rebuild_branches(target)
         if name.removeprefix(REBUILD_BRANCH) < floor
     ]

@@ -14,13 +14,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import FILE_DIGITS, load_position
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.loads.kept_rows import Kept
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import build_versions
+from dms_iceberg.merge.present_rows import PRESENT
 from dms_iceberg.merge.soft_delete import soft_delete_sql
 from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.merge.write import named_view
@@ -105,8 +106,8 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
     if table.mode is Mode.APPEND:
         transaction.append(loaded, properties)
         return transaction
-    mark, present = (DELETED, f"NOT {DELETED}") if table.mode is Mode.SOFT_DELETE else (IS_CURRENT, IS_CURRENT)
-    _refuse_unmarked(table, loaded, mark, branch)
+    mark, present = DELETED if table.mode is Mode.SOFT_DELETE else IS_CURRENT, PRESENT[table.mode]
+    _refuse_unmarked(here, loaded, mark, branch)
     made = _difference(here, loaded.where(present), target.rows().where(present), found.progress.load, kept)
     rows = _states(made) if table.mode is Mode.SOFT_DELETE else _versions(made, target.rows())
     with named_view(context, rows) as view:
@@ -114,15 +115,15 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
     return transaction
 
 
-def _refuse_unmarked(table: Table, loaded: DataFrame, mark: str, branch: str) -> None:
+def _refuse_unmarked(here: TableContext, loaded: DataFrame, mark: str, branch: str) -> None:
     """Refuse a load with rows that do not tell whether they are present: no condition holds for NULL, so their keys would vanish."""
-    unmarked = loaded.where(f"{mark} IS NULL").select(POSITION).head()
+    table, unmarked = here.table, loaded.where(f"{mark} IS NULL").select(POSITION).head()
     if unmarked is not None:
         raise TargetError(
             f"{table.source}: branch {branch} of {table.target}, on which the load is built, has rows with NULL in {mark} (one at position "
             f"{unmarked[0]}). Mode {table.mode.value} writes true or false to every row, so something else has written to the branch. "
-            f"Nothing was published. Remove the branch, and the next run builds the load again from bronze: ALTER TABLE {table.target} "
-            f"DROP BRANCH {quote(branch)}."
+            f"Nothing was published. Remove the branch, and the next run builds the load again from bronze: "
+            f"{here.target.drop_branch_sql(branch)}."
         )
 
 

@@ -176,7 +176,7 @@ def _load(state: TableState, request: RunRequest, batch: FileBatch | None, doubt
         return _batch(state, batch)
     nothing = [state.no_files.text] if state.no_files is not None and branch.head is None else []
     nothing += [f"{table.source}: {doubt} It will need --confirm-rows."] if doubt and has_load_file(branch, pending) else []
-    return Wait((incomplete_warning(table, branch, marker_doubt), *nothing))
+    return Wait((incomplete_warning(table, branch, marker_doubt, state.discard), *nothing))
 
 
 def _batch(state: TableState, batch: FileBatch | RecordBatch) -> Action:

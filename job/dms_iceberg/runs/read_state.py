@@ -119,7 +119,8 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
     # Read the marker before the listing, so that the listing has every file that existed when the marker was written.
     marker = read_marker(context.store, table) if found.branch is not None else None
     listing = context.listing(table, found.progress)
-    pending = pending_files(listing, found.progress, table.source, datetime.now(UTC), discard_sql(target, found))
+    discard = discard_sql(target, found)
+    pending = pending_files(listing, found.progress, table.source, datetime.now(UTC), discard)
     refuse_second_load(here, found.progress, pending)
     told = told_load(context, table, found, pending)
     found = attrs.evolve(found, progress=told.progress)
@@ -132,6 +133,7 @@ def _with_bronze(here: TableContext, state: TableState, *, predicted_rebuild: bo
         state,
         branch=found,
         pending=pending,
+        discard=discard,
         marker=marker,
         outdated=(str(found.branch),) if outdated is not None and not found.progress.reload else (),
         begins=bool(found.branch and found.progress.reload) and found.head is None and (found.begun is None or outdated is not None),

@@ -101,6 +101,7 @@ class TableState:
         uri: of bronze, for messages.
         bounds: limits of a batch.
         look_back: the interval in which late files are looked for.
+        discard: the statement that discards what is built on the branch of a load; "" for main.
         marker: DMS's statement that the load is complete.
         to_take_over: tables of another owner that the operator has declared to be this document's, each with that owner.
         renames: declared renames that are still to be done.
@@ -130,6 +131,7 @@ class TableState:
     uri: str = ""
     bounds: Batch
     look_back: LookBack
+    discard: str = ""
     marker: LoadMarker | None = None
     to_take_over: tuple[str, ...] = ()
     renames: tuple[RenameColumn, ...] = ()
