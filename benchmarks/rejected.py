@@ -19,8 +19,8 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, se
 from benchmarks.small_tables import Ids, are_equal, columns, document, file_name, folder_of, now, sequence, write, write_load
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.quarantine.tables import quarantine_table
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.quarantine_tables import quarantine_table
 
 NAMES: Final = ("clean", "rejecting")
 IN_ORDER, REJECTED, LATE, IDLE = "in order", "one row in a hundred rejected", "late", "nothing new"

@@ -18,7 +18,7 @@ from benchmarks.preparation import CONSOLE, WORK, Cores, Heap, Work, emptied, se
 from benchmarks.small_tables import Rows, are_equal, columns, document, file_name, folder_of, sequence, write, write_load
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.merge import direct
+from dms_iceberg.merge.direct import delta as direct
 from dms_iceberg.runs.run import run
 
 PATHS: Final = ("direct", "merge")

@@ -26,12 +26,12 @@ from dms_demo.shop import BAD_ORDER, SALT_VARIABLE, configuration, is_orders
 from dms_demo.source_side import SourceSide
 from dms_demo.story import Rejected, rejected_rows, tell_story
 from dms_emulator.stop_request import StopRequest
+from dms_iceberg.changes.partial_updates import tables_with_kept_positions
 from dms_iceberg.config.load import load_config
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.iceberg.table import Snapshot
-from dms_iceberg.runs.request import tables_with_kept_positions
+from dms_iceberg.quarantine.tables import quarantine_table
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.quarantine_tables import quarantine_table
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.session import open_session
 from dms_iceberg.verify.small_tables import interpreted

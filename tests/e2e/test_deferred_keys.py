@@ -14,8 +14,8 @@ from dms_emulator.from_config import file_shape
 from dms_emulator.layout import BeforeImages
 from dms_emulator.postgres import LocalPostgres
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.replay.run import replay
-from dms_iceberg.silver.quarantine import open_rows
+from dms_iceberg.quarantine.rejected_rows import open_rows
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.storage.store import LocalStore
 from support.lake import Lake

@@ -17,11 +17,11 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import NO_REQUEST, RunRequest
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.progress import ACCOUNTING_KEY
-from dms_iceberg.replay.run import replay
+from dms_iceberg.quarantine.rejected_rows import open_rows
+from dms_iceberg.quarantine.tables import quarantine_table
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import BatchReport, RunReport
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.quarantine import open_rows
-from dms_iceberg.silver.quarantine_tables import quarantine_table
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.quoting import quote
 from support.awkward_kinds import NAN

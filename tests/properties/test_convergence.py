@@ -11,7 +11,8 @@ import pytest
 from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 
-from dms_iceberg.merge import bulk_load, direct
+from dms_iceberg.merge import bulk_load
+from dms_iceberg.merge.direct import delta as direct
 from dms_iceberg.runs.report import TableReport
 from properties.merging import Difference, Merging
 from support.awkward_kinds import AWKWARD, CHANGING, EXACT, FLOATING, IMAGED, NO_TEXT, OURS, RESTRUCTURED

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.merge import direct
+from dms_iceberg.merge.direct import delta as direct
 from dms_iceberg.runs.report import BatchReport, RunReport
 from properties.merging import Merging
 from support.awkward_kinds import AWKWARD, CHANGING, EXACT, NO_TEXT, OURS

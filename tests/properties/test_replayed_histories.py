@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from properties.merging import Merging
 from support.bronze_writer import FORMATS, Format
 from support.histories import SEED, WORLDS, World, seeded_world

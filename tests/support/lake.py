@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.quarantine.rejected_rows import open_rows
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.table import TargetTable
 
 _NUMBERS = itertools.count()

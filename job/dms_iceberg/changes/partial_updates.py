@@ -11,13 +11,14 @@ table's. A position column for each kept column would double the width of every 
 would need all of bronze.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from dms_iceberg.bronze.columns import SourceColumns
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.normalise import is_op_sql, moved_sql
+from dms_iceberg.config.chosen_tables import chosen_tables
 from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.model import Bronze, BronzeFormat, Change, Column, Config, NullInUpdate, Table
 from dms_iceberg.sql.cdc_columns import KEPT_POSITIONS, LACKS, MISPLACED, MOVED, N_LACKING, N_MOVED
@@ -39,6 +40,15 @@ def with_kept_positions(config: Config, table: Table) -> Table:
     if marker_of(config.bronze) is None and not any(column.null_in_update is NullInUpdate.KEEP for column in table.columns):
         return table
     return attrs.evolve(table, columns=(*table.columns, _POSITIONS_COLUMN))
+
+
+def tables_with_kept_positions(config: Config, only: Iterable[str]) -> list[Table]:
+    """Return the chosen tables as every step takes them: with the column that the job itself declares, if any (`with_kept_positions`).
+
+    Raises:
+        ConfigError: see `chosen_tables`.
+    """
+    return [with_kept_positions(config, table) for table in chosen_tables(config, only)]
 
 
 def kept_columns(bronze: Bronze, table: Table, columns: Sequence[SilverColumn]) -> tuple[SilverColumn, ...]:

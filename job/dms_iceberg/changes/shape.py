@@ -43,7 +43,7 @@ class Shape:
         types: Spark type by silver column.
         exact: columns whose value must survive the cast unchanged (files and table disagree on the type).
         refused: by number of the group, files whose structure the schema policy rejects.
-        first_seen: since when the source has the columns with a backfill (`silver.first_seen`); without an entry, no file has had them.
+        first_seen: since when the source has the columns with a backfill (`silver.schema.first_seen`); no entry: no file has had them.
         keeps_deleted: deleted rows are kept, so a key has a newest row beside its newest change (`merge.soft_delete_state`).
         texts: the type that defines the texts of masked columns and of keys that are text, by silver column (`sql.mask_text`).
         salts: salts by their references (``mask_salt``); others are read when they are needed.

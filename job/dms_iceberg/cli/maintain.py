@@ -30,8 +30,8 @@ def maintain(
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
         started = starting_session(loaded, words)
+        from dms_iceberg.changes.partial_updates import tables_with_kept_positions
         from dms_iceberg.maintenance.run import maintain
-        from dms_iceberg.runs.request import tables_with_kept_positions
 
         spark = started()
         chosen = tables_with_kept_positions(loaded, table)

@@ -122,8 +122,9 @@ def prepared(config: str, only: Sequence[str], words: Words, request: "RunReques
         ConfigError: see `load_config`, `chosen_tables` and `check_request`.
     """
     words.say(f"reading the document {config}")
+    from dms_iceberg.config.chosen_tables import chosen_tables
     from dms_iceberg.config.load import load_config
-    from dms_iceberg.runs.request import check_request, chosen_tables
+    from dms_iceberg.runs.request import check_request
 
     loaded = load_config(config)
     chosen_tables(loaded, only)

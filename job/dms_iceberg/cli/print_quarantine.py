@@ -12,8 +12,8 @@ from dms_iceberg.cli.grid import console
 
 if TYPE_CHECKING:
     from dms_iceberg.config.model import Bronze
-    from dms_iceberg.replay.examples import Example
-    from dms_iceberg.replay.listing import OpenReason, OpenRows
+    from dms_iceberg.quarantine.examples import Example
+    from dms_iceberg.quarantine.listing import OpenReason, OpenRows
 
 _WHILE_BUILT = (
     "What a load has rejected is open, and can be replayed, once the load is complete. If columns, filter or rules are corrected before, "

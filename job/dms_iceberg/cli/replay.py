@@ -31,7 +31,7 @@ def list_(
     with Words(quiet=json_) as words:
         loaded = prepared(config, table, words)
         started = starting_session(loaded, words, is_brief=True)
-        from dms_iceberg.replay.listing import list_quarantine
+        from dms_iceberg.quarantine.listing import list_quarantine
 
         spark = started()
         words.say(f"reading the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")
@@ -55,7 +55,7 @@ def replay_(
         loaded = prepared(config, table, words)
         started = starting_session(loaded, words)
         from dms_iceberg.cli.stopping import Stopping
-        from dms_iceberg.replay.run import replay
+        from dms_iceberg.runs.replay import replay
 
         spark = started()
         words.say(f"replaying the quarantine of {counted(len(set(table) or loaded.tables), 'table')}")

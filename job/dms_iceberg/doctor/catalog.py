@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from dms_iceberg.config.model import CatalogType, Config
 from dms_iceberg.doctor.finding import Examination, Finding, Verdict, tried
 from dms_iceberg.doctor.stores import examine_writing
+from dms_iceberg.quarantine.tables import quarantine_name, replays_name
 from dms_iceberg.silver.owner import Owner, owner_of, owner_of_model, owner_of_quarantine
-from dms_iceberg.silver.quarantine_tables import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.quoting import quote_path
 from dms_iceberg.storage.open_store import open_store

@@ -20,8 +20,8 @@ from dms_iceberg.gold.replace_groups import Change, Replaced, replace_changed_gr
 from dms_iceberg.gold.report import ModelReport
 from dms_iceberg.iceberg.commit_errors import is_conflict, refusal
 from dms_iceberg.iceberg.commit_properties import commit_with
-from dms_iceberg.silver.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.owner import owner_of, owner_of_model
+from dms_iceberg.silver.schema.ddl import METADATA_SETTINGS, partition_sql
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.sql.quoting import quote_path, string_literal

@@ -27,54 +27,17 @@ from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
-from dms_iceberg.silver.cleaning import made_by
-from dms_iceberg.silver.held_columns import recorded_held
-from dms_iceberg.silver.name_changes import RETURNED_PROPERTY
-from dms_iceberg.silver.seen_columns import Seen
+from dms_iceberg.silver.load_branches import branch_of, loads_by_branch, rebuild_branches
+from dms_iceberg.silver.memory.cleaning import made_by
+from dms_iceberg.silver.memory.held_columns import recorded_held
+from dms_iceberg.silver.memory.name_changes import RETURNED_PROPERTY
+from dms_iceberg.silver.memory.seen_columns import Seen
+from dms_iceberg.silver.memory.withheld import Withheld
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.withheld import Withheld
 from dms_iceberg.storage.store import ObjectStore
 
 _LOG = structlog.get_logger("dms_iceberg")
-_BRANCH = "dms_iceberg_epoch_"
-REBUILD_BRANCH = "dms_iceberg_rebuild_"
-"""Prefix of the branches of rebuilds (`rebuild`). A complete load removes them, because nothing is left to rebuild."""
-
-
-def branch_of(epoch: int, reload: int = 0) -> str:
-    """Return the name of the branch on which a load is built: that of an epoch, or of its n-th reload in place."""
-    return f"{_BRANCH}{epoch}_{reload}" if reload else f"{_BRANCH}{epoch}"
-
-
-def building(target: TargetTable) -> list[str]:
-    """Return the loads that are being built beside the table's content, as ``epoch`` or ``epoch.reload``, in order."""
-    return list(branches_of_loads(target))
-
-
-def branches_of_loads(target: TargetTable) -> dict[str, str]:
-    """Return the branches of the loads that are being built, by the names that `building` gives the loads, in order."""
-    return {".".join(map(str, load)): name for load, name in sorted(_loads(target).items())}
-
-
-def _loads(target: TargetTable) -> dict[tuple[int, ...], str]:
-    names = [name for name in target.branches() if name.startswith(_BRANCH)]
-    return {tuple(map(int, name.removeprefix(_BRANCH).split("_"))): name for name in names}
-
-
-def later_branches(target: TargetTable) -> list[str]:
-    """Return the branches on which loads of later epochs than the content's are built."""
-    return [name for load, name in sorted(_loads(target).items()) if load[0] > target.progress().epoch]
-
-
-def reloads_in_place(target: TargetTable) -> list[str]:
-    """Return the branches on which reloads in place of the content's epoch are built."""
-    return [name for load, name in sorted(_loads(target).items()) if load[0] == target.progress().epoch]
-
-
-def rebuild_branches(target: TargetTable) -> list[str]:
-    """Return the branches of rebuilds that are not done."""
-    return sorted(name for name in target.branches() if name.startswith(REBUILD_BRANCH))
 
 
 def branch_state(here: TableContext, reload_started: str = "") -> BranchState:
@@ -226,7 +189,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     branch = branch_of(progress.epoch, progress.reload)
     if found.head is None:
         begin_load(here, attrs.evolve(found, progress=attrs.evolve(progress, load_told=True)))
-    done = [name for load, name in _loads(target).items() if load <= (progress.epoch, progress.reload)]
+    done = [name for load, name in loads_by_branch(target).items() if load <= (progress.epoch, progress.reload)]
     done += rebuild_branches(target)
     kept = kept_rows(here, found, branch)
     warnings = kept.warnings(here)

@@ -19,12 +19,13 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import REBUILD_BRANCH, building, discard_sql, rebuild_branches
+from dms_iceberg.loads.epochs import discard_sql
 from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
 from dms_iceberg.loads.rebuild_check import check_rebuilt
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.check_configuration import configuration_text
+from dms_iceberg.silver.load_branches import REBUILD_BRANCH, building, rebuild_branches
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import POSITION, ROW_POSITION

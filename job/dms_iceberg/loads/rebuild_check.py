@@ -12,13 +12,13 @@ from dms_iceberg.loads.kept_rows import Kept
 from dms_iceberg.loads.rebuilt_keys import Difference, compare
 from dms_iceberg.progress.merged_changes import FOUND
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, Progress
-from dms_iceberg.silver.backfill import BACKFILL_KEY
-from dms_iceberg.silver.cleaning import Cleaning
-from dms_iceberg.silver.key import KEY_PROPERTY, key_property
-from dms_iceberg.silver.quarantine import all_rows, open_rows, rejected_since
+from dms_iceberg.quarantine.rejected_rows import all_rows, open_rows, rejected_since
+from dms_iceberg.silver.memory.cleaning import Cleaning
+from dms_iceberg.silver.memory.key import KEY_PROPERTY, key_property
+from dms_iceberg.silver.memory.withheld import Withheld
 from dms_iceberg.silver.row_counts import COUNTS, RowCounts
+from dms_iceberg.silver.schema.backfill import BACKFILL_KEY
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.withheld import Withheld
 
 
 def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None, kept: Kept) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pyspark.sql.functions import broadcast
 from dms_iceberg.bronze.keys import table_prefix
 from dms_iceberg.bronze.listing import list_files
 from dms_iceberg.context import BranchState
-from dms_iceberg.silver.quarantine import all_rows, rejected_since, resolve, resolved_ids
+from dms_iceberg.quarantine.rejected_rows import all_rows, rejected_since, resolve, resolved_ids
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.quoting import string_literal
@@ -22,7 +22,7 @@ from dms_iceberg.sql.quoting import string_literal
 def has_unresolved(here: TableContext, found: BranchState) -> bool:
     """Whether rows were rejected before the rebuild and not again by it, and the branch does not record it yet of each of them.
 
-    That the branch has a replay does not tell: a repair among its files resolves some rows as well (`merge.ambiguous_keys`).
+    That the branch has a replay does not tell: a repair among its files resolves some rows as well (`merge.crowded.ambiguous_keys`).
     """
     if here.target.progress().earlier_versions(found.progress):
         return True

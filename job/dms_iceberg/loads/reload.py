@@ -26,8 +26,8 @@ from dms_iceberg.merge.soft_delete import soft_delete_sql
 from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.merge.write import named_view
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
-from dms_iceberg.silver.key import silver_key_of
-from dms_iceberg.silver.metadata_columns import metadata_columns
+from dms_iceberg.silver.memory.key import silver_key_of
+from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import (

@@ -9,12 +9,12 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.loads.epochs import later_branches, rebuild_branches, reloads_in_place
 from dms_iceberg.progress.pending import Pending, next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.quarantine.rejected_rows import open_rows_of
+from dms_iceberg.quarantine.tables import quarantine_name, replays_name
+from dms_iceberg.silver.load_branches import later_branches, rebuild_branches, reloads_in_place
 from dms_iceberg.silver.owner import BRONZE_PROPERTY, PIPELINE_PROPERTY, Kind, bronze_of, owner_of_quarantine
-from dms_iceberg.silver.quarantine import open_rows_of
-from dms_iceberg.silver.quarantine_tables import quarantine_name, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.quoting import string_literal

@@ -2,7 +2,7 @@
 
 Bronze is the log, so a table that is rebuilt from it is truncated again, at the same place in the order. A truncate deletes every key at
 its moment, and no file names these keys. So the progress remembers the moment instead, and whatever is older loses against it, whenever
-it arrives (`merge.late`).
+it arrives (`merge.late.changes`).
 """
 
 import json
@@ -20,8 +20,8 @@ from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.metadata_columns import mode_of
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
+from dms_iceberg.silver.schema.metadata_columns import mode_of
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 

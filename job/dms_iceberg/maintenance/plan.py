@@ -8,7 +8,7 @@ import attrs
 from dms_iceberg.config.model import AfterRun, Maintenance
 from dms_iceberg.iceberg.transaction import MAIN
 from dms_iceberg.maintenance.expiry import SnapshotFact, expirable, is_worth_it
-from dms_iceberg.silver.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
+from dms_iceberg.silver.schema.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
 
 
 class Step(StrEnum):

@@ -6,8 +6,8 @@ The table of replays keeps which rows a replay resolved, because a rebuild write
 from datetime import UTC, datetime, timedelta
 
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.quarantine import chain
-from dms_iceberg.silver.quarantine_tables import change_quarantine, quarantine_part, quarantine_table, replays_name, replays_table
+from dms_iceberg.quarantine.rejected_rows import chain
+from dms_iceberg.quarantine.tables import change_quarantine, quarantine_part, quarantine_table, replays_name, replays_table
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.quoting import string_literal
 

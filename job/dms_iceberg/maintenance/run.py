@@ -14,9 +14,9 @@ from dms_iceberg.context import PlanIsStaleError, RunContext
 from dms_iceberg.maintenance.execute import MaintainedTable, execute
 from dms_iceberg.maintenance.plan import Scope, Step, TableStats
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
+from dms_iceberg.quarantine.tables import quarantine_name, quarantine_part, refuse_moved, replays_name
 from dms_iceberg.retry import attempt, planned_again
 from dms_iceberg.silver.owner import owner_of_model
-from dms_iceberg.silver.quarantine_tables import quarantine_name, quarantine_part, refuse_moved, replays_name
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store

@@ -11,13 +11,13 @@ from itertools import islice, takewhile
 from dms_iceberg.changes.identity import clock_prefix, known_clock
 from dms_iceberg.config.model import Change, Mode, Table
 from dms_iceberg.context import BatchPlan
-from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.rows.not_possible import NotPossibleError
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.direct import REPLACED_KEY
+from dms_iceberg.merge.direct.delta import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.present_rows import hides_rows
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.open_count import count_resolved_since
+from dms_iceberg.quarantine.open_count import count_resolved_since
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, POSITION
 from dms_iceberg.sql.quoting import timestamp_literal

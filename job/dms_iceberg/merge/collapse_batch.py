@@ -10,16 +10,17 @@ from dms_iceberg.bronze.position import begin_before
 from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
 from dms_iceberg.config.model import Mode
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.merge import crowding, late, suspicion
 from dms_iceberg.merge import fill_forward as fill
-from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
 from dms_iceberg.merge.batch_context import BatchContext, Transform
 from dms_iceberg.merge.collapse_frames import collapse
-from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.direct import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures, rows_in_files
+from dms_iceberg.merge.crowded import crowding, suspicion
+from dms_iceberg.merge.crowded.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge.crowded.play import Verdict, bronze_past, play, stored_past
+from dms_iceberg.merge.direct.delta import DIRECT, is_brief, measured_path, merge_path, planned_path, rows_figures, rows_in_files
 from dms_iceberg.merge.duplicate_keys import duplicate_counts, duplicate_figures
-from dms_iceberg.merge.late_context import OlderFiles, SecondLook, older_files, rows_in_quarantine, second_look
-from dms_iceberg.merge.late_truncates import apply_truncates
+from dms_iceberg.merge.late import changes as late
+from dms_iceberg.merge.late.older_files import OlderFiles, SecondLook, older_files, rows_in_quarantine, second_look
+from dms_iceberg.merge.late.truncates import apply_truncates
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.present_rows import present
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised

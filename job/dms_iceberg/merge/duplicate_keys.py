@@ -11,9 +11,9 @@ from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.absent_keys import BEGINS, asked_figures, loaded_until_sql, replaced_rows
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
+from dms_iceberg.merge.crowded.suspicion import ARRIVES, LEFT_AT, commit_sql
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
 from dms_iceberg.merge.present_rows import PRESENT, hides_rows
-from dms_iceberg.merge.suspicion import ARRIVES, LEFT_AT, commit_sql
 from dms_iceberg.sql.cdc_columns import FILE, N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal

@@ -17,14 +17,16 @@ from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Change, Mode, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.merge import late, suspicion, versions
-from dms_iceberg.merge.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge import versions
 from dms_iceberg.merge.batch_context import BatchContext, Transform
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import collapse
-from dms_iceberg.merge.crowded import Verdict, bronze_past, play, stored_past
-from dms_iceberg.merge.late_context import older_files, rows_in_quarantine, second_look
-from dms_iceberg.merge.late_truncates import truncate_events, truncates_within
+from dms_iceberg.merge.crowded import suspicion
+from dms_iceberg.merge.crowded.ambiguous_keys import keys_of_rows, touched_by
+from dms_iceberg.merge.crowded.play import Verdict, bronze_past, play, stored_past
+from dms_iceberg.merge.late import changes as late
+from dms_iceberg.merge.late.older_files import older_files, rows_in_quarantine, second_look
+from dms_iceberg.merge.late.truncates import truncate_events, truncates_within
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.progress import Progress

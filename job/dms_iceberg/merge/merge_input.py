@@ -9,10 +9,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.merge import suspicion
 from dms_iceberg.merge.batch_context import Transform
 from dms_iceberg.merge.collapse import row_count_aggregates
-from dms_iceberg.merge.direct import MERGE, ROWS
+from dms_iceberg.merge.crowded import suspicion
+from dms_iceberg.merge.direct.delta import MERGE, ROWS
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.progress.arrivals import NO_ARRIVALS, Arrivals
 from dms_iceberg.silver.row_counts import BatchCounts

@@ -8,8 +8,8 @@ the quarantine has it.
 from pyspark.sql import DataFrame
 
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.silver.quarantine import open_rows
-from dms_iceberg.silver.rejected_key import rejected_key_sql
+from dms_iceberg.quarantine.rejected_key import rejected_key_sql
+from dms_iceberg.quarantine.rejected_rows import open_rows
 from dms_iceberg.sql.cdc_columns import OLD_KEY, POSITION
 
 

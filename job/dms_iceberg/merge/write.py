@@ -11,7 +11,7 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
-from dms_iceberg.merge.direct import DIRECT, PATH_KEY, add_directly
+from dms_iceberg.merge.direct.delta import DIRECT, PATH_KEY, add_directly
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.soft_delete import IN_TABLE, soft_delete_sql, state_row_select
 from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable

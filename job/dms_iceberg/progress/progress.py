@@ -44,7 +44,7 @@ class Progress:
         load_written: 17 digits, when the newest of them was written, by the store's clock; "" for none, and where it was not recorded.
         truncated: 17 digits, the latest truncate that is applied; "" for none.
         replay: id of the newest replay of quarantined rows in the content; "" for none.
-        first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none yet (`silver.first_seen`).
+        first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none (`silver.schema.first_seen`).
         arrivals: when rows last arrived at keys.
         named_behind_utc: some files have names in a zone behind UTC, earlier than the commits that they hold.
         pending_since: 17 digits, when the oldest date folder begins of the files that were listed and left to later batches; "" for none.

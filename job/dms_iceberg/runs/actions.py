@@ -6,8 +6,8 @@ import attrs
 
 from dms_iceberg.context import BatchPlan, BranchState
 from dms_iceberg.progress.pending import FileBatch, RecordBatch
-from dms_iceberg.silver.rename import RenameColumn
-from dms_iceberg.silver.schema_diff import AddColumn, SchemaPlan
+from dms_iceberg.silver.schema.diff import AddColumn, SchemaPlan
+from dms_iceberg.silver.schema.rename import RenameColumn
 
 
 @attrs.frozen

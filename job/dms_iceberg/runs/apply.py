@@ -38,12 +38,12 @@ from dms_iceberg.runs.batch import merge_batch, skip_files
 from dms_iceberg.runs.replay_batch import replay_batch
 from dms_iceberg.runs.report import LOAD, NO_FILE, REBUILD, TRUNCATE, BatchReport
 from dms_iceberg.runs.state import TableState
-from dms_iceberg.silver.backfill import restore_backfills
 from dms_iceberg.silver.check_configuration import check_changed
-from dms_iceberg.silver.evolve import evolve
-from dms_iceberg.silver.rename import rename_columns
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
-from dms_iceberg.silver.switch_mode import switch_mode
+from dms_iceberg.silver.schema.backfill import restore_backfills
+from dms_iceberg.silver.schema.evolve import evolve
+from dms_iceberg.silver.schema.rename import rename_columns
+from dms_iceberg.silver.schema.switch_mode import switch_mode
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 

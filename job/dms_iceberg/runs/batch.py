@@ -13,14 +13,14 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.context import BatchPlan, RunContext
 from dms_iceberg.errors import RuleFailedError
 from dms_iceberg.failpoints import failpoint
-from dms_iceberg.iceberg.not_possible import NotPossibleError
+from dms_iceberg.iceberg.rows.not_possible import NotPossibleError
 from dms_iceberg.merge.absent_keys import absent_keys, asked_property
-from dms_iceberg.merge.ambiguous_keys import closed_by_repair
 from dms_iceberg.merge.append import changelog_batch
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.bulk_load import BulkLoad, bulk_load
 from dms_iceberg.merge.collapse_batch import collapse_batch
-from dms_iceberg.merge.direct import PATH_KEY
+from dms_iceberg.merge.crowded.ambiguous_keys import closed_by_repair
+from dms_iceberg.merge.direct.delta import PATH_KEY
 from dms_iceberg.merge.duplicate_keys import duplicate_keys
 from dms_iceberg.merge.history import history_batch
 from dms_iceberg.merge.merge_input import MergeInput
@@ -28,17 +28,17 @@ from dms_iceberg.merge.uploaded_again import rewritten_rows
 from dms_iceberg.merge.write import batch_transaction, named_view
 from dms_iceberg.progress.arrivals import NO_ARRIVALS
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.quarantine.rejected_rows import quarantine_sql, rejected_changes, rejected_rows, resolve
+from dms_iceberg.quarantine.tables import change_quarantine, prepare_quarantine
 from dms_iceberg.runs.actions import MergeBatch
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
-from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import check_expressions, refuse_clock
 from dms_iceberg.silver.check_configuration import checked_property
-from dms_iceberg.silver.cleaning import made_by
-from dms_iceberg.silver.quarantine import quarantine_sql, rejected_changes, rejected_rows, resolve
-from dms_iceberg.silver.quarantine_tables import change_quarantine, prepare_quarantine
-from dms_iceberg.silver.recorded_declarations import source_names
+from dms_iceberg.silver.memory.cleaning import made_by
+from dms_iceberg.silver.memory.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import COUNTS, BatchCounts, summary_properties
+from dms_iceberg.silver.schema import first_seen
 from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable
 from dms_iceberg.silver.table_context import TableContext
 

@@ -19,21 +19,19 @@ from dms_iceberg.progress.change_order import (
 )
 from dms_iceberg.progress.pending import FileBatch, RecordBatch
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.quarantine.records import record_groups
 from dms_iceberg.runs.state import OpenedBatch, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
-from dms_iceberg.silver.backfill import lost_backfills
-from dms_iceberg.silver.cleaning import Cleaning
-from dms_iceberg.silver.evolve import Evolution
-from dms_iceberg.silver.held_columns import held_warnings, told_columns, without_held
-from dms_iceberg.silver.iceberg_limits import refuse_new_names, refuse_new_table
-from dms_iceberg.silver.late_declarations import (
+from dms_iceberg.silver.memory.cleaning import Cleaning
+from dms_iceberg.silver.memory.held_columns import held_warnings, told_columns, without_held
+from dms_iceberg.silver.memory.late_declarations import (
     refuse_both_names,
     refuse_forgotten_names,
     refuse_reused_names,
     unfilled,
     unfilled_warning,
 )
-from dms_iceberg.silver.name_changes import (
+from dms_iceberg.silver.memory.name_changes import (
     before_return,
     follow,
     follow_lines,
@@ -42,12 +40,14 @@ from dms_iceberg.silver.name_changes import (
     returned_warning,
     structure,
 )
-from dms_iceberg.silver.quarantine_records import record_groups
-from dms_iceberg.silver.recorded_declarations import guarded, source_names
-from dms_iceberg.silver.schema_diff import AddColumn, Types
+from dms_iceberg.silver.memory.recorded_declarations import guarded, source_names
+from dms_iceberg.silver.memory.table_memory import Memory
+from dms_iceberg.silver.schema.backfill import lost_backfills
+from dms_iceberg.silver.schema.diff import AddColumn, Types
+from dms_iceberg.silver.schema.evolve import Evolution
+from dms_iceberg.silver.schema.iceberg_limits import refuse_new_names, refuse_new_table
+from dms_iceberg.silver.schema.unknown_columns import KnownTable, by_hand, check_named
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.table_memory import Memory
-from dms_iceberg.silver.unknown_columns import KnownTable, by_hand, check_named
 
 
 def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordBatch, *, predicted: bool = False) -> OpenedBatch:

@@ -38,8 +38,8 @@ from dms_iceberg.runs.actions import (
     Wait,
 )
 from dms_iceberg.runs.state import OpenedBatch, TableState
-from dms_iceberg.silver.create import declared_types, untyped
-from dms_iceberg.silver.ddl import ordered
+from dms_iceberg.silver.schema.create import declared_types, untyped
+from dms_iceberg.silver.schema.ddl import ordered
 
 MOST_COMPARISONS = 8
 """How often a rebuild's content is compared with the table before the run gives up, when commits of other writers prevent publishing it."""

@@ -23,8 +23,8 @@ from dms_iceberg.runs.actions import (
     TakeOver,
 )
 from dms_iceberg.runs.state import OpenedBatch, TableState
-from dms_iceberg.silver.rename import renamed, renamed_progress
-from dms_iceberg.silver.schema_diff import AddColumn
+from dms_iceberg.silver.schema.diff import AddColumn
+from dms_iceberg.silver.schema.rename import renamed, renamed_progress
 
 TO_COME = 0
 """Stands for the id of a snapshot that a run would create."""

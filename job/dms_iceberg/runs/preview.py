@@ -10,6 +10,7 @@ import attrs
 from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.corrupt_files import naming_corrupt_file
+from dms_iceberg.changes.partial_updates import tables_with_kept_positions
 from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import NO_REQUEST, BatchPlan, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
@@ -17,6 +18,7 @@ from dms_iceberg.loads.epochs import completed
 from dms_iceberg.loads.moments import UNMERGED, Effect
 from dms_iceberg.loads.rebuilt_quarantine import has_unresolved
 from dms_iceberg.loads.truncate import preview_truncate
+from dms_iceberg.quarantine.tables import refuse_others_quarantine
 from dms_iceberg.runs.actions import (
     Action,
     ApplyTruncate,
@@ -39,18 +41,17 @@ from dms_iceberg.runs.open_batch import open_batch
 from dms_iceberg.runs.plan import is_truncate_seen, plan
 from dms_iceberg.runs.predict import TO_COME, after
 from dms_iceberg.runs.read_state import count_rows, read_state
-from dms_iceberg.runs.request import check_request, tables_with_kept_positions
+from dms_iceberg.runs.request import check_request
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
 from dms_iceberg.silver.analysis import check_expressions
-from dms_iceberg.silver.backfill import restore_statements
 from dms_iceberg.silver.check_configuration import check
-from dms_iceberg.silver.ddl import create_sql
-from dms_iceberg.silver.first_seen import known_before, unknown_warnings
-from dms_iceberg.silver.quarantine_tables import refuse_others_quarantine
-from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, Types
+from dms_iceberg.silver.schema.backfill import restore_statements
+from dms_iceberg.silver.schema.ddl import create_sql
+from dms_iceberg.silver.schema.diff import AddColumn, Incompatible, Types
+from dms_iceberg.silver.schema.first_seen import known_before, unknown_warnings
+from dms_iceberg.silver.schema.unknown_columns import unused_drops
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.unknown_columns import unused_drops
 from dms_iceberg.spark.failures import FAILURES, describe
 from dms_iceberg.storage.open_store import open_store
 

@@ -9,7 +9,7 @@ from dms_iceberg.config.salts import refuse_unset_salts
 from dms_iceberg.context import BranchState
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.changes_alone import told_load
-from dms_iceberg.loads.epochs import branch_of, branch_state, built_by_other_configuration, discard_sql, is_replaced
+from dms_iceberg.loads.epochs import branch_state, built_by_other_configuration, discard_sql, is_replaced
 from dms_iceberg.loads.kept_rows import is_made_as_declared, load_effect
 from dms_iceberg.loads.load_marker import read_marker
 from dms_iceberg.loads.moments import Effect
@@ -24,23 +24,24 @@ from dms_iceberg.progress.change_order import (
 )
 from dms_iceberg.progress.pending import Pending, changes_until, pending_files
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.quarantine.records import open_records
+from dms_iceberg.quarantine.tables import refuse_moved
 from dms_iceberg.runs.actions import CountRows
 from dms_iceberg.runs.plan import is_rebuild_next
 from dms_iceberg.runs.state import RunMemory, TableState
-from dms_iceberg.silver.backfill import lost_backfills
 from dms_iceberg.silver.check_configuration import is_checked
-from dms_iceberg.silver.cleaning import refuse_other_key_values
-from dms_iceberg.silver.iceberg_limits import refuse_new_names
-from dms_iceberg.silver.key import refuse_other_key
-from dms_iceberg.silver.late_declarations import (
+from dms_iceberg.silver.load_branches import branch_of
+from dms_iceberg.silver.memory.cleaning import refuse_other_key_values
+from dms_iceberg.silver.memory.key import refuse_other_key
+from dms_iceberg.silver.memory.late_declarations import (
     refuse_late_renames,
     standing_warnings,
 )
-from dms_iceberg.silver.quarantine_records import open_records
-from dms_iceberg.silver.quarantine_tables import refuse_moved
-from dms_iceberg.silver.recorded_declarations import refuse_declared
-from dms_iceberg.silver.rename import renamed_properties, renames
-from dms_iceberg.silver.switch_mode import silver_types, switch_statements
+from dms_iceberg.silver.memory.recorded_declarations import refuse_declared
+from dms_iceberg.silver.schema.backfill import lost_backfills
+from dms_iceberg.silver.schema.iceberg_limits import refuse_new_names
+from dms_iceberg.silver.schema.rename import renamed_properties, renames
+from dms_iceberg.silver.schema.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table_context import TableContext
 
 

@@ -13,16 +13,16 @@ from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.write import batch_transaction, named_view
+from dms_iceberg.quarantine.rejected_key import rejected_key_sql
+from dms_iceberg.quarantine.rejected_rows import REJECTION, resolve, update_rejections_sql
+from dms_iceberg.quarantine.tables import change_quarantine
 from dms_iceberg.runs.batch import backfill_warnings, make_merge_input, refuse_broken_rule, report_batch, seen_backfills
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.state import OpenedBatch
-from dms_iceberg.silver import first_seen
 from dms_iceberg.silver.analysis import refuse_clock
-from dms_iceberg.silver.quarantine import REJECTION, resolve, update_rejections_sql
-from dms_iceberg.silver.quarantine_tables import change_quarantine
-from dms_iceberg.silver.recorded_declarations import source_names
-from dms_iceberg.silver.rejected_key import rejected_key_sql
+from dms_iceberg.silver.memory.recorded_declarations import source_names
 from dms_iceberg.silver.row_counts import BatchCounts, summary_properties
+from dms_iceberg.silver.schema import first_seen
 from dms_iceberg.sql.cdc_columns import OLD_KEY, PROBLEM, ROW_ID
 
 _LOG = structlog.get_logger("dms_iceberg")

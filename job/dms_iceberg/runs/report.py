@@ -18,7 +18,7 @@ class BatchReport(RowCounts):
         warnings: about the batch, for the operator.
         ddl: the schema statements that were executed for it, since the table's batch before.
         absent: updates and deletes of keys that the table did not have, at least (`merge.absent_keys`).
-        path: how its rows were written: "direct" (`merge.direct`) or "merge", with the reason against the direct path; "" if no row was.
+        path: how its rows were written: "direct" (`merge.direct.delta`) or "merge" with the reason; "" if no row was.
         lag_seconds: from the newest source commit in the batch until readers saw it; None without a commit time.
         lag_p50_seconds: the same for the median change; ``lag_p95_seconds`` is the 95th percentile.
     """

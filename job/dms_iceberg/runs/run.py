@@ -11,6 +11,7 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.corrupt_files import naming_corrupt_file
+from dms_iceberg.changes.partial_updates import tables_with_kept_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import NO_REQUEST, PlanIsStaleError, RunContext, RunRequest
 from dms_iceberg.errors import DmsIcebergError
@@ -18,6 +19,7 @@ from dms_iceberg.gold.run import refresh_models
 from dms_iceberg.iceberg.commit_errors import is_unknown
 from dms_iceberg.maintenance.run import maintain_table
 from dms_iceberg.merge.absent_keys import absent_warnings
+from dms_iceberg.quarantine.open_count import count_open
 from dms_iceberg.retry import attempt, on_conflict, planned_again
 from dms_iceberg.runs.actions import CountRows, ReadFiles
 from dms_iceberg.runs.apply import Outcome, apply
@@ -26,11 +28,10 @@ from dms_iceberg.runs.open_batch import open_batch
 from dms_iceberg.runs.plan import is_truncate_seen, plan
 from dms_iceberg.runs.read_state import count_rows, read_state
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
-from dms_iceberg.runs.request import check_request, tables_with_kept_positions
+from dms_iceberg.runs.request import check_request
 from dms_iceberg.runs.state import RunMemory
 from dms_iceberg.runs.state_file import clear_error, write_state_file
 from dms_iceberg.runs.wording import under_way
-from dms_iceberg.silver.open_count import count_open
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES

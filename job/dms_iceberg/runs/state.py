@@ -13,16 +13,16 @@ from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.no_files import NoFiles
 from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.pending import FileBatch, Pending, RecordBatch, next_truncate, until
-from dms_iceberg.silver.held_columns import without_held
-from dms_iceberg.silver.rename import RenameColumn
-from dms_iceberg.silver.schema_diff import AddColumn, Types
-from dms_iceberg.silver.unknown_columns import Lacking
+from dms_iceberg.silver.memory.held_columns import without_held
+from dms_iceberg.silver.schema.diff import AddColumn, Types
+from dms_iceberg.silver.schema.rename import RenameColumn
+from dms_iceberg.silver.schema.unknown_columns import Lacking
 
 if TYPE_CHECKING:
     from dms_iceberg.changes.frames import ReadGroup
-    from dms_iceberg.silver.evolve import Evolution
-    from dms_iceberg.silver.quarantine_records import OpenRecords
-    from dms_iceberg.silver.table_memory import Memory
+    from dms_iceberg.quarantine.records import OpenRecords
+    from dms_iceberg.silver.memory.table_memory import Memory
+    from dms_iceberg.silver.schema.evolve import Evolution
 
 
 @attrs.define

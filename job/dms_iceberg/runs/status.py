@@ -10,13 +10,14 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
+from dms_iceberg.changes.partial_updates import tables_with_kept_positions
 from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.iceberg.live_files import FileCache, live_files
-from dms_iceberg.iceberg.not_possible import NotPossibleError, reading_files
+from dms_iceberg.iceberg.rows.live_files import FileCache, live_files
+from dms_iceberg.iceberg.rows.not_possible import NotPossibleError, reading_files
 from dms_iceberg.loads.changes_alone import told_load
-from dms_iceberg.loads.epochs import branch_state, building, discard_sql
+from dms_iceberg.loads.epochs import branch_state, discard_sql
 from dms_iceberg.loads.no_files import find_no_files
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.loads.zone_names import refuse_names_before_reload
@@ -25,18 +26,18 @@ from dms_iceberg.merge.absent_keys import absent_warnings
 from dms_iceberg.progress.late_loads import refuse_late_loads
 from dms_iceberg.progress.pending import next_truncate, pending_files
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.runs.request import tables_with_kept_positions
+from dms_iceberg.quarantine.open_count import count_open_and_keys
+from dms_iceberg.quarantine.rejected_rows import open_rows
+from dms_iceberg.quarantine.tables import refuse_moved
 from dms_iceberg.runs.state_file import read_state_file
 from dms_iceberg.silver.check_configuration import check, is_checked
-from dms_iceberg.silver.cleaning import refuse_other_key_values
-from dms_iceberg.silver.key import refuse_other_key
-from dms_iceberg.silver.late_declarations import refuse_late_renames, standing_warnings
-from dms_iceberg.silver.open_count import count_open_and_keys
-from dms_iceberg.silver.quarantine import open_rows
-from dms_iceberg.silver.quarantine_tables import refuse_moved
-from dms_iceberg.silver.recorded_declarations import refuse_declared
-from dms_iceberg.silver.rename import renamed, renamed_properties, renames
-from dms_iceberg.silver.switch_mode import silver_types, switch_statements
+from dms_iceberg.silver.load_branches import building
+from dms_iceberg.silver.memory.cleaning import refuse_other_key_values
+from dms_iceberg.silver.memory.key import refuse_other_key
+from dms_iceberg.silver.memory.late_declarations import refuse_late_renames, standing_warnings
+from dms_iceberg.silver.memory.recorded_declarations import refuse_declared
+from dms_iceberg.silver.schema.rename import renamed, renamed_properties, renames
+from dms_iceberg.silver.schema.switch_mode import silver_types, switch_statements
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.spark.failures import FAILURES, describe

@@ -1,1 +1,1 @@
-"""The silver tables: their columns and schema, what they remember of key, cleaning and masks, and their quarantine."""
+"""The silver tables: their columns and schema, and what they remember of key, cleaning and masks."""

@@ -19,9 +19,9 @@ from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.sql_functions import REFUSED_CALLS, is_clock_text
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.silver.evolve import Evolution, plan_evolution
-from dms_iceberg.silver.schema_diff import Types, narrowest
-from dms_iceberg.silver.text_types import are_text, first_types
+from dms_iceberg.silver.schema.diff import Types, narrowest
+from dms_iceberg.silver.schema.evolve import Evolution, plan_evolution
+from dms_iceberg.silver.schema.text_types import are_text, first_types
 from dms_iceberg.spark.clock_casts import constant_casts
 from dms_iceberg.spark.failures import describe
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION

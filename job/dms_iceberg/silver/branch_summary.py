@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from dms_iceberg.progress.progress import PROGRESS_KEY
+from dms_iceberg.silver.memory.withheld import WITHHELD_PROPERTY, Withheld
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.silver.withheld import WITHHELD_PROPERTY, Withheld
 
 
 def branch_summary(target: TargetTable, branch: str) -> Mapping[str, str]:

@@ -18,14 +18,14 @@ from dms_iceberg.context import RunContext
 from dms_iceberg.errors import BronzeError
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.analysis import analysed_evolution, check_expressions
-from dms_iceberg.silver.evolve import plan_evolution
-from dms_iceberg.silver.held_columns import without_held
-from dms_iceberg.silver.recorded_declarations import guarded, source_names
-from dms_iceberg.silver.schema_diff import Types
-from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.memory.held_columns import without_held
+from dms_iceberg.silver.memory.recorded_declarations import guarded, source_names
+from dms_iceberg.silver.memory.table_memory import Memory
+from dms_iceberg.silver.schema.diff import Types
+from dms_iceberg.silver.schema.evolve import plan_evolution
+from dms_iceberg.silver.schema.switch_mode import silver_types
+from dms_iceberg.silver.schema.unknown_columns import KnownTable, Lacking, by_hand, check_named
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.silver.table_memory import Memory
-from dms_iceberg.silver.unknown_columns import KnownTable, Lacking, by_hand, check_named
 from dms_iceberg.storage.store import digest
 
 CHECKED_PROPERTY = "dms-iceberg.checked"

@@ -58,7 +58,7 @@ DISORDER = "_cdc_disorder"
 
 STALE = "_cdc_stale"
 IN_QUARANTINE = "_cdc_in_quarantine"
-"""Whether a row of a merged file is not merged, because it is in quarantine: `merge.late_context` marks it."""
+"""Whether a row of a merged file is not merged, because it is in quarantine: `merge.late.older_files` marks it."""
 STORED_POSITION, STORED_ROW_POSITION = "_cdc_stored_position", "_cdc_stored_row_position"
 
 ROW_LATEST = "_cdc_latest_row"

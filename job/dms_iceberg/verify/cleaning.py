@@ -20,11 +20,11 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, SchemaChanges, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.silver.analysis import analysed_evolution
-from dms_iceberg.silver.held_columns import without_held
-from dms_iceberg.silver.recorded_declarations import guarded
-from dms_iceberg.silver.schema_diff import AddColumn
-from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.switch_mode import silver_types
+from dms_iceberg.silver.memory.held_columns import without_held
+from dms_iceberg.silver.memory.recorded_declarations import guarded
+from dms_iceberg.silver.memory.seen_columns import Seen
+from dms_iceberg.silver.schema.diff import AddColumn
+from dms_iceberg.silver.schema.switch_mode import silver_types
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.source.errors import SourceError
 from dms_iceberg.sql.cdc_columns import CORRUPT, FAILED_RULE, FILE, FILE_NAME, FILTERED, NOT_TEXT, PROBLEM, ROW

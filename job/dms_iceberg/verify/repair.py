@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from dms_iceberg.bronze.keys import repair_key, shown_time, table_prefix
 from dms_iceberg.config.model import BronzeFormat, Config
 from dms_iceberg.errors import ConfigError
-from dms_iceberg.merge.ambiguous_keys import ambiguous_keys
+from dms_iceberg.merge.crowded.ambiguous_keys import ambiguous_keys
 from dms_iceberg.source.errors import KeyDoesNotFitError, SourceError
 from dms_iceberg.spark.broadcast import materialised
 from dms_iceberg.sql.quoting import quote, string_literal

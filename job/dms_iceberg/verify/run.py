@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import structlog
 from pyspark.sql import SparkSession
 
+from dms_iceberg.changes.partial_updates import tables_with_kept_positions
 from dms_iceberg.config.model import Config, Mode, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.runs.request import tables_with_kept_positions
-from dms_iceberg.silver.quarantine_tables import refuse_moved
+from dms_iceberg.quarantine.tables import refuse_moved
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.source.errors import SourceError
 from dms_iceberg.spark.failures import FAILURES, describe

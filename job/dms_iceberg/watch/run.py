@@ -12,10 +12,10 @@ from typing import Protocol
 import structlog
 from pyspark.sql import SparkSession
 
+from dms_iceberg.changes.partial_updates import tables_with_kept_positions
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
-from dms_iceberg.runs.request import tables_with_kept_positions
 from dms_iceberg.runs.run import Listener
 from dms_iceberg.spark.arrow_allocators import forget_readers
 from dms_iceberg.spark.failures import describe_defect

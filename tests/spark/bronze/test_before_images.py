@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import RunReport, TableReport
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, write_text

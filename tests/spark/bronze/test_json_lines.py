@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from support.lake import COMMIT, Lake, sequence
 from support.text_files import write_bytes
 

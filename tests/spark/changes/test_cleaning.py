@@ -20,7 +20,7 @@ from dms_iceberg.changes.frames import Cleaner, read_groups
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.runs.report import RunReport
-from dms_iceberg.silver.evolve import plan_evolution
+from dms_iceberg.silver.schema.evolve import plan_evolution
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake
 from support.text_files import cdc_name

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.context import RunRequest
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from support.lake import COMMIT, Lake, sequence, timestamp

@@ -15,8 +15,8 @@ from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import NO_REQUEST, RunRequest
 from dms_iceberg.merge import bulk_load
-from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.verify.columns import SourceColumn

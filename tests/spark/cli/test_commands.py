@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from dms_iceberg.cli.app import main
 from dms_iceberg.cli.stopping import STOPPING, Stopping
 from dms_iceberg.config.parse import parse_config
-from dms_iceberg.merge import direct
+from dms_iceberg.merge.direct import delta as direct
 from dms_iceberg.runs import status
 from dms_iceberg.runs.report import BatchReport
 from dms_iceberg.runs.run import run

@@ -8,8 +8,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from dms_iceberg.iceberg import file_io
-from dms_iceberg.iceberg.file_io import FileReader, write_file
+from dms_iceberg.iceberg.rows import file_io
+from dms_iceberg.iceberg.rows.file_io import FileReader, write_file
 
 
 @pytest.fixture

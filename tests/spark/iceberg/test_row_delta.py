@@ -11,17 +11,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
-from dms_iceberg.iceberg import row_delta, row_lookup
-from dms_iceberg.iceberg.arrow_schema import ROW_ID
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
-from dms_iceberg.iceberg.key_runs import KeyRuns
-from dms_iceberg.iceberg.live_files import SMALL_ROWS, FileCache, live_files
-from dms_iceberg.iceberg.not_possible import NotPossibleError
-from dms_iceberg.iceberg.partitions import new_partition, partition_fields, split
-from dms_iceberg.iceberg.row_delta import MOST_SHARED, Delta, add_delta, columns_of, refusal
-from dms_iceberg.iceberg.row_lookup import Lookup, row_ids_of
+from dms_iceberg.iceberg.rows import delta as row_delta
+from dms_iceberg.iceberg.rows import lookup as row_lookup
+from dms_iceberg.iceberg.rows.arrow_schema import ROW_ID
+from dms_iceberg.iceberg.rows.delta import MOST_SHARED, Delta, add_delta, columns_of, refusal
+from dms_iceberg.iceberg.rows.key_runs import KeyRuns
+from dms_iceberg.iceberg.rows.live_files import SMALL_ROWS, FileCache, live_files
+from dms_iceberg.iceberg.rows.lookup import Lookup, row_ids_of
+from dms_iceberg.iceberg.rows.not_possible import NotPossibleError
+from dms_iceberg.iceberg.rows.partitions import new_partition, partition_fields, split
 from dms_iceberg.iceberg.table import IcebergTable
-from dms_iceberg.silver.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
+from dms_iceberg.silver.schema.ddl import MERGE_DISTRIBUTION, METADATA_SETTINGS
 from dms_iceberg.spark.arrow import to_arrow
 
 TYPES = {

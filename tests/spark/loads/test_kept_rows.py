@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.context import RunRequest
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.withheld import Withheld
+from dms_iceberg.silver.memory.withheld import Withheld
 from support.lake import Lake
 
 RULE = {"rules": [{"name": "small", "expr": "v < 5"}]}

@@ -11,10 +11,10 @@ import pytest
 
 from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.context import RunRequest
-from dms_iceberg.loads.epochs import building
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
+from dms_iceberg.silver.load_branches import building
 from support.lake import Lake
 
 pytestmark = pytest.mark.long

@@ -23,7 +23,7 @@ from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import TableStatus, table_statuses
-from dms_iceberg.silver.key import KEY_PROPERTY
+from dms_iceberg.silver.memory.key import KEY_PROPERTY
 from dms_iceberg.silver.table import TargetTable
 from support.crash_process import JobProcess
 from support.lake import Lake

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from dms_iceberg.cli.app import app
 from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import BronzeError
-from dms_iceberg.replay.listing import OpenRows, list_quarantine
-from dms_iceberg.replay.run import replay
+from dms_iceberg.quarantine.listing import OpenRows, list_quarantine
 from dms_iceberg.runs import batch
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses

@@ -9,12 +9,12 @@ import pytest
 
 from dms_iceberg.bronze.keys import digits_of, time_of
 from dms_iceberg.context import RunRequest
-from dms_iceberg.loads.epochs import building
-from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
+from dms_iceberg.silver.load_branches import building
 from support.crash_process import JobProcess
 from support.lake import Lake
 from support.told_moments import ENTRY, GONE, PRESENT, TOLD, Story, shown

@@ -13,9 +13,9 @@ from dms_iceberg.context import RunRequest
 from dms_iceberg.errors import TargetError
 from dms_iceberg.loads.rebuild import is_rebuilding
 from dms_iceberg.progress.progress import PROGRESS_KEY
-from dms_iceberg.replay.run import replay
+from dms_iceberg.quarantine.tables import quarantine_name
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.quarantine_tables import quarantine_name
 from dms_iceberg.silver.table import TargetTable
 from support.lake import Lake
 from support.maintained import EAGER, days_ago, files_below, kept_in_order, taken

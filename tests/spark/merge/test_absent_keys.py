@@ -9,7 +9,7 @@ import pytest
 from dms_iceberg.bronze.keys import time_of
 from dms_iceberg.context import RunRequest
 from dms_iceberg.merge import absent_keys
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses

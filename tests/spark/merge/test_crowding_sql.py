@@ -8,7 +8,7 @@ import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
 
-from dms_iceberg.merge import crowding
+from dms_iceberg.merge.crowded import crowding
 from support.histories import SEED
 
 KEYS = 4_000

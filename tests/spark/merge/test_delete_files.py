@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.iceberg.format_v3 import SPLIT
-from dms_iceberg.merge import direct
+from dms_iceberg.merge.direct import delta as direct
 from support.lake import Lake
 from support.session_settings import session_settings
 from support.text_files import cdc_name

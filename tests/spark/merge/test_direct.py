@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.errors.exceptions.captured import IllegalArgumentException
 
-from dms_iceberg.iceberg import stored_rows
-from dms_iceberg.iceberg.not_possible import NotPossibleError
-from dms_iceberg.iceberg.row_lookup import Lookup
-from dms_iceberg.merge import direct
+from dms_iceberg.iceberg.rows import stored_rows
+from dms_iceberg.iceberg.rows.lookup import Lookup
+from dms_iceberg.iceberg.rows.not_possible import NotPossibleError
+from dms_iceberg.merge.direct import delta as direct
 from dms_iceberg.runs.report import BatchReport
 from support.lake import Lake
 from support.pause import Pause

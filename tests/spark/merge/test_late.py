@@ -8,7 +8,7 @@ import shutil
 import pyarrow as pa
 import pytest
 
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from support.lake import Lake
 from support.text_files import cdc_name
 

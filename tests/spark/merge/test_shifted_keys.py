@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from support.lake import Lake, sequence, timestamp
 from support.shifted import AT, COLUMNS, HOUR, Change, rows, write
 

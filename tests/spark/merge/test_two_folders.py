@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from support.lake import Lake
 from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, write_text
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.config.model import Config
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import RunReport
 from support.lake import Lake, timestamp
 

@@ -18,7 +18,7 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext, RunRequest
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.replay.run import replay
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.request import check_request
 from dms_iceberg.runs.run import run
 from dms_iceberg.storage.open_store import open_store

@@ -8,8 +8,8 @@ import pytest
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunRequest
 from dms_iceberg.maintenance.run import maintain
-from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
 from support.lake import Lake

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from dms_iceberg.context import RunRequest
-from dms_iceberg.replay.listing import list_quarantine
-from dms_iceberg.replay.run import replay
+from dms_iceberg.quarantine.listing import list_quarantine
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
 from support.lake import Lake

@@ -18,12 +18,12 @@ from dms_iceberg.cli.app import main
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.replay.listing import list_quarantine
-from dms_iceberg.replay.run import replay
+from dms_iceberg.quarantine.listing import list_quarantine
+from dms_iceberg.quarantine.open_count import count_open
+from dms_iceberg.quarantine.rejected_rows import open_rows
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.status import table_statuses
-from dms_iceberg.silver.open_count import count_open
-from dms_iceberg.silver.quarantine import open_rows
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store

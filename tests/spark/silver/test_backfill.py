@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.context import RunRequest
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import preview
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.run import run
 from support.lake import COMMIT, Lake, sequence, timestamp
 from support.text_files import cdc_name, change_line, load_line, write_text

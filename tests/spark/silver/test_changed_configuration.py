@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.runs.preview import TablePreview, preview
 from dms_iceberg.runs.report import RunReport, TableReport
-from dms_iceberg.silver.key import KEY_PROPERTY
+from dms_iceberg.silver.memory.key import KEY_PROPERTY
 from support.lake import Lake, sequence, timestamp
 from support.text_files import cdc_name
 

@@ -20,7 +20,7 @@ from dms_iceberg.context import RunRequest
 from dms_iceberg.runs.preview import preview
 from dms_iceberg.runs.report import RunReport
 from dms_iceberg.runs.run import run
-from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
+from dms_iceberg.silver.memory.withheld import WITHHELD_PROPERTY
 from support.lake import Lake, sequence
 from support.text_files import ONLY_SEQUENCE, cdc_name, change_line, load_line, write_text
 

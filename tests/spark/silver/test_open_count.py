@@ -8,9 +8,9 @@ import pytest
 
 from dms_iceberg.config.model import Config
 from dms_iceberg.context import RunContext
-from dms_iceberg.iceberg import few_rows
-from dms_iceberg.replay.run import replay
-from dms_iceberg.silver.open_count import count_open, count_open_and_keys
+from dms_iceberg.iceberg.rows import few_rows
+from dms_iceberg.quarantine.open_count import count_open, count_open_and_keys
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.storage.open_store import open_store
 from support.lake import Lake

@@ -14,12 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.context import RunRequest
-from dms_iceberg.replay.run import replay
 from dms_iceberg.runs.preview import TablePreview, preview
+from dms_iceberg.runs.replay import replay
 from dms_iceberg.runs.report import RunReport, TableReport
 from dms_iceberg.runs.run import run
 from dms_iceberg.runs.status import table_statuses
-from dms_iceberg.silver.withheld import WITHHELD_PROPERTY
+from dms_iceberg.silver.memory.withheld import WITHHELD_PROPERTY
 from support.lake import Lake
 from support.text_files import cdc_name
 

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from dms_iceberg.bronze.layout import layout_group, layout_text
 from dms_iceberg.bronze.schema_groups import SchemaGroup
-from dms_iceberg.silver.quarantine_records import parsed_sql
+from dms_iceberg.quarantine.records import parsed_sql
 from dms_iceberg.sql.cdc_columns import CORRUPT
 from dms_iceberg.sql.json_text import json_sql
 

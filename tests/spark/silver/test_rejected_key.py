@@ -7,7 +7,7 @@ import pytest
 from dms_iceberg.changes.mapping import SilverColumn
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Column, Mask
-from dms_iceberg.silver.rejected_key import rejected_key_sql, silver_key_sql
+from dms_iceberg.quarantine.rejected_key import rejected_key_sql, silver_key_sql
 from dms_iceberg.sql.cdc_columns import KEY_TEXT, PROBLEM
 from dms_iceberg.sql.quoting import quote, string_literal
 

@@ -15,8 +15,8 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
-from dms_iceberg.replay.examples import Example
-from dms_iceberg.replay.listing import OpenReason, OpenRows
+from dms_iceberg.quarantine.examples import Example
+from dms_iceberg.quarantine.listing import OpenReason, OpenRows
 from dms_iceberg.runs.preview import TablePreview
 from dms_iceberg.runs.report import BatchReport, RunReport, TableReport
 from dms_iceberg.runs.status import TableStatus

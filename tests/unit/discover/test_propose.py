@@ -11,7 +11,7 @@ from dms_iceberg.discover.hcl import for_terraform
 from dms_iceberg.discover.proposal import Declared, Entry, LeftOut
 from dms_iceberg.discover.propose import propose
 from dms_iceberg.dms.types import DmsType, Kind
-from dms_iceberg.silver.unknown_columns import misspelt_drops
+from dms_iceberg.silver.schema.unknown_columns import misspelt_drops
 from dms_iceberg.source.address import Engine
 
 

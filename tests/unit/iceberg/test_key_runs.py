@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dms_iceberg.iceberg.key_runs import KeyRuns, key_runs
+from dms_iceberg.iceberg.rows.key_runs import KeyRuns, key_runs
 
 LOW, HIGH = -(2**63), 2**63 - 1
 _ENDS = st.one_of(st.integers(-300, 300), st.integers(LOW, LOW + 300), st.integers(HIGH - 300, HIGH), st.integers(LOW, HIGH))

@@ -6,7 +6,7 @@ import pytest
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.merge.absent_keys import ASKED_KEY, absent_keys, absent_warning
-from dms_iceberg.merge.direct import REPLACED_KEY
+from dms_iceberg.merge.direct.delta import REPLACED_KEY
 
 TABLE = Table(source="public.t", target="silver.t", key=("id",))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dms_iceberg.bronze.position import load_position, sequence_position
-from dms_iceberg.merge.late import context_since
+from dms_iceberg.merge.late.changes import context_since
 from dms_iceberg.progress.progress import Progress
 
 LOW = sequence_position(0, f"2026030112000000{1:019d}", "20260301120100000")

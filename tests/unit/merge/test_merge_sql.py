@@ -6,9 +6,9 @@ from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.merge.soft_delete import soft_delete_sql
 from dms_iceberg.merge.statement import KeyRange, MergeSource, insert_columns, key_list_sql, merge_sql
 from dms_iceberg.merge.versions import history_sql
-from dms_iceberg.silver.ddl import create_sql
-from dms_iceberg.silver.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
-from dms_iceberg.silver.switch_mode import given_sql
+from dms_iceberg.silver.schema.ddl import create_sql
+from dms_iceberg.silver.schema.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
+from dms_iceberg.silver.schema.switch_mode import given_sql
 
 
 def test_merge_of_an_in_order_batch_does_not_look_at_stored_positions() -> None:

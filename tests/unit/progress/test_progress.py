@@ -14,7 +14,7 @@ from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
 from dms_iceberg.progress.pending import next_batch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
-from dms_iceberg.silver.recorded_progress import find_progress
+from dms_iceberg.silver.memory.recorded_progress import find_progress
 
 PREFIX = "public/t/"
 FIRST = "20260301100000000"

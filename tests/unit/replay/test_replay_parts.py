@@ -14,10 +14,10 @@ from dms_iceberg.config.parse import parse_config
 from dms_iceberg.context import BranchState
 from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.replay.examples import HIDDEN, shown_key
-from dms_iceberg.replay.listing import OpenReason, OpenRows
-from dms_iceberg.silver.quarantine import chain, quarantine_sql, reason_is, rejected_since, stamp_sql
-from dms_iceberg.silver.quarantine_records import parsed_sql, record_select
+from dms_iceberg.quarantine.examples import HIDDEN, shown_key
+from dms_iceberg.quarantine.listing import OpenReason, OpenRows
+from dms_iceberg.quarantine.records import parsed_sql, record_select
+from dms_iceberg.quarantine.rejected_rows import chain, quarantine_sql, reason_is, rejected_since, stamp_sql
 from unit.config.config_documents import SAMPLE
 
 HASH = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"

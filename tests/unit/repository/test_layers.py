@@ -14,12 +14,13 @@ PACKAGE = JOB / "dms_iceberg"
 LAYERS = (
     {"cli"},
     {"doctor", "init"},
-    {"watch", "replay", "verify", "discover"},
+    {"watch", "verify", "discover"},
     {"runs"},
     {"gold"},
     {"maintenance"},
     {"loads"},
     {"merge"},
+    {"quarantine"},
     {"silver"},
     {"changes"},
     {"retry"},
@@ -48,7 +49,7 @@ PURE_MODULES = (
     "changes/normalise.py",
     "changes/partial_updates.py",
     "changes/shape.py",
-    "silver/schema_diff.py",
+    "silver/schema/diff.py",
     "gold/choice.py",
     "bronze/position.py",
 )

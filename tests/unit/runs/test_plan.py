@@ -43,8 +43,8 @@ from dms_iceberg.runs.plan import MOST_COMPARISONS, is_rebuild_next, is_truncate
 from dms_iceberg.runs.predict import after
 from dms_iceberg.runs.state import OpenedBatch, RunMemory, TableState
 from dms_iceberg.runs.wording import words
-from dms_iceberg.silver.rename import RenameColumn
-from dms_iceberg.silver.schema_diff import AddColumn, SchemaPlan
+from dms_iceberg.silver.schema.diff import AddColumn, SchemaPlan
+from dms_iceberg.silver.schema.rename import RenameColumn
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 TABLE = Table(source="public.t", target="sales.t", key=("id",))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dms_iceberg.config.model import Column, Mask, Mode, OnFail, OtherColumns, Rule, Table
-from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, made_by, other_cleaning
+from dms_iceberg.silver.memory.cleaning import CLEANING_PROPERTY, Cleaning, made_by, other_cleaning
 
 
 def table(*columns: Column, **options: Any) -> Table:

@@ -13,8 +13,8 @@ from dms_iceberg.changes.clean import checked_select, masked_select, typed_steps
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.model import Bronze, Change, Column, Mask, OtherColumns, Table
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.silver.evolve import Evolution, plan_evolution
-from dms_iceberg.silver.unknown_columns import misspelt_drops, unused_drops
+from dms_iceberg.silver.schema.evolve import Evolution, plan_evolution
+from dms_iceberg.silver.schema.unknown_columns import misspelt_drops, unused_drops
 
 SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
 TABLE = {"id": "bigint", "email": "string", "n": "int"}

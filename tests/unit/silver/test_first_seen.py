@@ -10,7 +10,7 @@ from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.model import Column, Table
 from dms_iceberg.progress.progress import Progress
-from dms_iceberg.silver.first_seen import known_before, remembered
+from dms_iceberg.silver.schema.first_seen import known_before, remembered
 
 EXTRA = Column(name="Extra", type="int", backfill=7)
 BEGUN = Progress(frontier="20260301100000000")

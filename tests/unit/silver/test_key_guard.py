@@ -6,7 +6,7 @@ import pytest
 
 from dms_iceberg.config.model import Column, Table
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.silver.key import KEY_PROPERTY, key_property, refuse_other_key
+from dms_iceberg.silver.memory.key import KEY_PROPERTY, key_property, refuse_other_key
 
 
 def table(*key: str, columns: tuple[Column, ...] = (), **options: Any) -> Table:

@@ -9,8 +9,8 @@ from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
 from dms_iceberg.errors import ConfigError, SchemaChangeError
-from dms_iceberg.silver.cleaning import UNFILLED, Cleaning, other_cleaning
-from dms_iceberg.silver.held_columns import (
+from dms_iceberg.silver.memory.cleaning import UNFILLED, Cleaning, other_cleaning
+from dms_iceberg.silver.memory.held_columns import (
     FoundNames,
     Lines,
     held_columns,
@@ -20,14 +20,14 @@ from dms_iceberg.silver.held_columns import (
     told_columns,
     without_held,
 )
-from dms_iceberg.silver.late_declarations import as_declared, refuse_late_renames, unfilled
-from dms_iceberg.silver.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
-from dms_iceberg.silver.publish_guard import refuse_published
-from dms_iceberg.silver.rename import RenameColumn, renamed_properties
-from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.table_memory import Memory
-from dms_iceberg.silver.unknown_columns import refuse_other_forms
-from dms_iceberg.silver.withheld import LEFT_OUT, Withheld
+from dms_iceberg.silver.memory.late_declarations import as_declared, refuse_late_renames, unfilled
+from dms_iceberg.silver.memory.name_changes import NameChanges, Switch, follow, follow_lines, rename_questions
+from dms_iceberg.silver.memory.publish_guard import refuse_published
+from dms_iceberg.silver.memory.seen_columns import Seen
+from dms_iceberg.silver.memory.table_memory import Memory
+from dms_iceberg.silver.memory.withheld import LEFT_OUT, Withheld
+from dms_iceberg.silver.schema.rename import RenameColumn, renamed_properties
+from dms_iceberg.silver.schema.unknown_columns import refuse_other_forms
 
 SEEN = Seen(frozenset({"id", "email"}))
 MASKED = Column(name="email", mask=Mask.REDACT)

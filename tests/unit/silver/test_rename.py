@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from dms_iceberg.config.model import Column, Mask, Table
-from dms_iceberg.silver.cleaning import Cleaning, other_cleaning
-from dms_iceberg.silver.key import KEY_PROPERTY, refuse_other_key
-from dms_iceberg.silver.rename import RenameColumn, renamed, renamed_properties, renames
+from dms_iceberg.silver.memory.cleaning import Cleaning, other_cleaning
+from dms_iceberg.silver.memory.key import KEY_PROPERTY, refuse_other_key
+from dms_iceberg.silver.schema.rename import RenameColumn, renamed, renamed_properties, renames
 from dms_iceberg.silver.table import ADDED_PROPERTY, BACKFILL_PROPERTY, BEFORE_PROPERTY
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.model import Column, Mode, Table
-from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, SchemaPlan, WidenColumn, diff, wanted_types
+from dms_iceberg.silver.schema.diff import AddColumn, Incompatible, SchemaPlan, WidenColumn, diff, wanted_types
 
 
 def columns(*names: str, **declared: Any) -> tuple[SilverColumn, ...]:

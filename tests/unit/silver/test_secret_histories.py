@@ -15,12 +15,12 @@ from dms_iceberg.changes.mapping import silver_columns
 from dms_iceberg.config.former_names import former_in_file, former_names
 from dms_iceberg.config.model import Column, Mask, Table
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.silver.held_columns import FoundNames, Lines, held_columns, recorded_held, without_held
-from dms_iceberg.silver.late_declarations import refuse_reused_names
-from dms_iceberg.silver.name_changes import follow
-from dms_iceberg.silver.publish_guard import refuse_published
-from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.withheld import MadeMask, Withheld
+from dms_iceberg.silver.memory.held_columns import FoundNames, Lines, held_columns, recorded_held, without_held
+from dms_iceberg.silver.memory.late_declarations import refuse_reused_names
+from dms_iceberg.silver.memory.name_changes import follow
+from dms_iceberg.silver.memory.publish_guard import refuse_published
+from dms_iceberg.silver.memory.seen_columns import Seen
+from dms_iceberg.silver.memory.withheld import MadeMask, Withheld
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 SECRET = "a"

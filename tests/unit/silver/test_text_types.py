@@ -7,7 +7,7 @@ import pytest
 
 from dms_iceberg.changes.mapping import SilverColumn, typed_sql
 from dms_iceberg.config.model import Column, Mask
-from dms_iceberg.silver.text_types import are_text, first_types
+from dms_iceberg.silver.schema.text_types import are_text, first_types
 
 CENTS, WIDER = "decimal(10,2)", "decimal(12,3)"
 

@@ -12,9 +12,9 @@ from dms_iceberg.changes.clean import typed_steps
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.model import Bronze, Change, Column, Mode, NullInUpdate, SchemaChanges, Table, TypeChanges
 from dms_iceberg.errors import SchemaChangeError
-from dms_iceberg.silver.evolve import Evolution, plan_evolution
-from dms_iceberg.silver.schema_diff import AddColumn, Incompatible, WidenColumn
-from dms_iceberg.silver.type_changes import column_for
+from dms_iceberg.silver.schema.diff import AddColumn, Incompatible, WidenColumn
+from dms_iceberg.silver.schema.evolve import Evolution, plan_evolution
+from dms_iceberg.silver.schema.type_changes import column_for
 
 SERVICE = {"Op": "string", "dms_commit_ts": "string", "dms_change_seq": "string"}
 HAS = {"id": "bigint", "n": "int"}

@@ -7,10 +7,10 @@ import pytest
 from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.config.salts import check_of, refuse_unset_salts, resolve_salt, unset_salts
 from dms_iceberg.errors import ConfigError, SchemaChangeError
-from dms_iceberg.silver.cleaning import CLEANING_PROPERTY, Cleaning, refuse_other_key_values
-from dms_iceberg.silver.publish_guard import refuse_published
-from dms_iceberg.silver.seen_columns import Seen
-from dms_iceberg.silver.withheld import LEFT_OUT, MadeMask, Withheld
+from dms_iceberg.silver.memory.cleaning import CLEANING_PROPERTY, Cleaning, refuse_other_key_values
+from dms_iceberg.silver.memory.publish_guard import refuse_published
+from dms_iceberg.silver.memory.seen_columns import Seen
+from dms_iceberg.silver.memory.withheld import LEFT_OUT, MadeMask, Withheld
 from dms_iceberg.sql.mask_text import is_plain
 
 NAMES = ["id", "email", "ssn", "phone"]

@@ -1,0 +1,1 @@
+"""A few rows of a table read, found, deleted and written without a Spark job."""

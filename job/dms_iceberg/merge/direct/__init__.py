@@ -1,0 +1,1 @@
+"""The direct path of a small batch: no MERGE, no Spark job for the write."""

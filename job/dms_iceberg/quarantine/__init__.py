@@ -1,0 +1,1 @@
+"""Rejected rows: their tables, writing, counting, listing and resolving them."""
