@@ -137,8 +137,8 @@ def _pending(here: TableContext, main: Progress, found: BranchState, now: dateti
 def _lost_between(listing: Sequence[BronzeFile], main: Progress) -> str | None:
     """Say how many merged change files are missing in a listing of all, by their number; None where none is known to be."""
     there = {file.order for file in listing if file.is_cdc and file.order > main.reloaded_at and main.has_merged_version(file)}
-    lost = main.changes.lost(there) if main.changes is not None else None
-    return f"at least {lost:,} of the {main.changes.count:,} change files" if lost and main.changes is not None else None
+    lost = main.changes.lost(there)
+    return f"at least {lost:,} of the {main.changes.count:,} change files" if lost else None
 
 
 def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> None:

@@ -50,7 +50,7 @@ def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None
     problem = None
     if unread:
         problem = (
-            f"at least {unread:,} of the {_count(main):,} change files that were merged were not read again: bronze has lost them "
+            f"at least {unread:,} of the {main.changes.count:,} change files that were merged were not read again: bronze has lost them "
             "since the rebuild began, or they were uploaded again. Restore them; merge what was uploaded again by a run without --rebuild; "
             "or let DMS load the table again into a new load epoch"
         )
@@ -79,7 +79,7 @@ def check_rebuilt(here: TableContext, found: BranchState, planned_on: int | None
     earlier = difference.earlier - stay
     warnings = [_missing_earlier(here, earlier, kept, planned_on, same=same)] if earlier > 0 else []
     warnings += [_missing_keys(here, lost, counts, planned_on)] if same and lost else []
-    further = _count(found.progress) - _count(main) if main.changes is not None else 0
+    further = found.progress.changes.count - main.changes.count
     further_words = [_further_files(further)] if further > FOUND else []
     if same and not further:
         further_words += unexplained(difference, counts, _excused(here, main))
@@ -91,8 +91,6 @@ def unread_changes(main: Progress, rebuilt: Progress, now: datetime) -> int:
 
     Merged files that are named far ahead of now are left to later runs (`pending.pending_files`).
     """
-    if main.changes is None or rebuilt.changes is None:
-        return 0
     limit, again = digits_of(now + timedelta(hours=NAME_AHEAD_HOURS)), {time for time, _ in rebuilt.recent}
     ahead = {time for time, _ in main.recent if time > limit} - again
     return main.changes.minus(ahead).lost_by(rebuilt.changes)
@@ -170,10 +168,6 @@ def _further_files(further: int) -> str:
         f"the rebuilt content has {further:,} change files more than the table had merged: they came when they were older than the "
         "look-back. Whether bronze lacks some that were merged cannot be told among so many. Compare with the source (verify)."
     )
-
-
-def _count(progress: Progress) -> int:
-    return progress.changes.count if progress.changes is not None else 0
 
 
 def _same_keys(here: TableContext, key: Collection[str]) -> bool:

@@ -37,7 +37,7 @@ class Progress:
         frontier: 17 digits, the latest close time among merged CDC files; "" before the first.
         since: 17 digits; CDC files closed up to this time count as merged, later ones only if they are in ``recent``.
         recent: (close time, fingerprint) of merged CDC files after ``since``.
-        changes: all merged CDC files in two numbers; None where an earlier version began the table.
+        changes: all merged CDC files in two numbers.
         high_water: the highest position ever applied; "" for none.
         loads: the full-load files that are merged.
         former_loads: those of the loads that reloads in place of the epoch have replaced.
@@ -60,7 +60,7 @@ class Progress:
     frontier: str = ""
     since: str = ""
     recent: tuple[tuple[str, bytes], ...] = ()
-    changes: MergedChanges | None = attrs.field(factory=MergedChanges)
+    changes: MergedChanges = attrs.field(factory=MergedChanges)
     high_water: str = ""
     loads: MergedLoads = attrs.field(factory=MergedLoads)
     former_loads: MergedLoads = attrs.field(factory=MergedLoads)
@@ -194,7 +194,7 @@ class Progress:
         """
         cdc = [file for file in files if file.is_cdc]
         frontier = max([self.frontier, *(file.order for file in cdc)])
-        changes = self.changes.plus({file.order for file in cdc} - {time for time, _ in self.recent}) if self.changes is not None else None
+        changes = self.changes.plus({file.order for file in cdc} - {time for time, _ in self.recent})
         recent = sorted({*self.recent, *((file.order, fingerprint(file)) for file in cdc)})
         since = self.since
         floor = look_back.begin(frontier) if frontier else ""
@@ -238,7 +238,7 @@ class Progress:
             "recent": pack_recent(self.recent),
             "loads": self.loads.to_document(),
             **({"former_loads": self.former_loads.to_document()} if self.former_loads != MergedLoads() else {}),
-            **({"changes": attrs.astuple(self.changes)} if self.changes is not None else {}),
+            "changes": attrs.astuple(self.changes),
             **({"load_written": self.load_written} if self.load_written else {}),
             **({"replay": self.replay} if self.replay else {}),
             **({"first_seen": self.first_seen} if self.first_seen else {}),
@@ -273,7 +273,7 @@ class Progress:
             since=document["since"],
             high_water=document["high_water"],
             recent=unpack_recent(document["recent"]),
-            changes=MergedChanges(*document["changes"]) if "changes" in document else None,
+            changes=MergedChanges(*document["changes"]),
             truncated=document.get("truncated", ""),
             loads=MergedLoads.from_document(document["loads"]),
             former_loads=MergedLoads.from_document(document.get("former_loads", {})),

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,13 +66,6 @@ def test_progress_counts_each_close_time_once() -> None:
     assert again.changes == progress.changes
     assert Progress.from_json(again.to_json()) == again
     assert progress.start.changes == MergedChanges()
-
-
-def test_a_table_without_these_numbers_stays_without() -> None:
-    unknown = Progress.from_json(attrs.evolve(merged([cdc(FIRST)]), changes=None).to_json())
-    assert unknown.changes is None
-    assert unknown.after([cdc(TIMES[1])], HOUR, []).changes is None
-    assert unread_changes(unknown, merged([cdc(FIRST)]), NOW) == 0
 
 
 @pytest.mark.parametrize(
