@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Generator, Iterator
@@ -48,6 +49,19 @@ os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {shlex.quote(str(_QUICK_
 _LONG_LAYERS = ("terraform", "properties", "fuzz", "s3", "e2e", "spark")
 # For AWS, as the provider does: a minute for each bucket.
 _WAITING = "terraform"
+
+
+_SLOW_SECONDS = 300
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failed or very slow test at once: a session that is stopped from outside prints no summary."""
+    if "PYTEST_XDIST_WORKER" in os.environ or not (report.failed or report.duration > _SLOW_SECONDS):
+        return
+    reasons = [line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E ")]
+    why = f": {reasons[0][:300]}" if reasons else ""
+    sys.stdout.write(f"\n{report.outcome} {report.nodeid} ({report.when}, {report.duration:.0f} s){why}\n")
+    sys.stdout.flush()
 
 
 @pytest.hookimpl(wrapper=True)
