@@ -115,6 +115,19 @@ python-archive: setup ## Build the Python of a watch on EMR Serverless (Linux x8
 lock: setup ## Resolve the Python packages into the locks of both runtimes; needs a network
 	$(BIN)/python tools/lock.py
 
+.PHONY: baseline
+baseline: setup ## Write the lake of this version that later versions are tested with; once for each release
+	version=$$($(BIN)/python -c "import dms_iceberg; print(dms_iceberg.__version__)"); \
+		cd tests && ../$(BIN)/python -m support.baseline "baselines/$$version/lake.tar.xz"
+
+.PHONY: release-check
+release-check: ## Check all that a release needs: lint, every suite on both runtimes, the demo; some four hours
+	$(MAKE) lint
+	$(MAKE) test TEST_MARKS="not runtimes"
+	$(MAKE) test RUNTIME=glue-6.0
+	$(MAKE) test-runtime RUNTIME=glue-6.0
+	$(MAKE) demo
+
 .PHONY: clean
 clean: ## Remove what demo, tests and benchmarks created here; never .venv, configuration or another lake
 	rm -rf build/demo build/coverage build/.coverage build/bench build/bench-full build/bench-full-charts build/bench.json build/bench-*.json
