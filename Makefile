@@ -85,6 +85,7 @@ lint: setup ## Check style, types, spelling, lengths, lock, Terraform; changes n
 	$(BIN)/codespell
 	$(BIN)/python tools/file_length.py
 	$(BIN)/python tools/lock.py --check
+	$(BIN)/python tools/guarantee_tests.py --check
 	$(BIN)/python tools/terraform_readme.py --check
 	$(BIN)/python tools/terraform_root.py --check
 	$(BIN)/python tools/terraform_lint.py
@@ -94,6 +95,7 @@ fmt: setup ## Format the code and apply automatic fixes
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 	if command -v terraform >/dev/null; then terraform fmt -recursive terraform; fi
+	$(BIN)/python tools/guarantee_tests.py
 	$(BIN)/python tools/terraform_readme.py
 	$(BIN)/python tools/terraform_root.py
 

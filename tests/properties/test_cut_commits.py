@@ -30,7 +30,7 @@ def merged(
     lake: Lake, config: Config, stories: dict[str, list[Change]], cuts: dict[str, int], *, images: bool, late: Collection[str] = ()
 ) -> None:
     """Load the tables, and merge what comes before the cut of each story, then the rest, for ``late`` ones with a late change."""
-    # See the limits in docs/guarantees.md.
+    # See docs/limits.md.
     streams = {name: images and happens_again(story) for name, story in stories.items()}
     for name, story in stories.items():
         os.utime(lake.load(f"public.{name}", COLUMNS, LOADED), (_LOADED_AT, _LOADED_AT))
@@ -92,5 +92,5 @@ def test_images_of_keys_alone_give_the_same_rows_wherever_the_commit_is_cut(lake
 
 
 def merged_before(story: list[Change], cut: int) -> Counter[Any]:
-    """Count by key the updates in place before a cut: merged, and undone by what comes behind it (see the limits in docs/guarantees.md)."""
+    """Count by key the updates in place before a cut: merged, and undone by what comes behind it (see docs/limits.md)."""
     return Counter(row[0] for op, row, before in story[:cut] if op == "U" and before is not None and before[0] == row[0])

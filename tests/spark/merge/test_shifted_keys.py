@@ -164,7 +164,7 @@ def test_a_commit_that_is_cut_leaves_what_it_leaves_whole(lake: Lake, mode: str)
 
 
 def test_a_shift_whose_updates_leave_a_column_out_is_quarantined_and_not_silent(lake: Lake) -> None:
-    """A row that moves to a key that is taken does not take the kept value of its old key along: see the limits in docs/guarantees.md."""
+    """A row that moves to a key that is taken does not take the kept value of its old key along: see docs/limits.md."""
     config = lake.config({"public.t": {"columns": [{"name": "body", "null_in_update": "keep"}]}})
     columns = [*COLUMNS, ("body", pa.string())]
     lake.load("public.t", columns, [(1, "a", "B1"), (2, "b", "B2"), (3, "c", "B3")])

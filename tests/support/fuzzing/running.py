@@ -147,7 +147,7 @@ def bronze_file(store: ObjectStore, table: FuzzedTable, relative: str) -> Bronze
 
 
 def _is_for_the_first_look_only(form: Form, file: MutatedFile) -> bool:
-    """Whether a file is damaged Parquet: Spark's vectorized reader never ends with some (docs/guarantees.md)."""
+    """Whether a file is damaged Parquet: Spark's vectorized reader never ends with some (docs/limits.md)."""
     return form.format == "parquet" and file.mutation.startswith(("bytes.", "footer")) and bool(read_file(file.data, form).broken)
 
 

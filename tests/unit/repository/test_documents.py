@@ -106,6 +106,13 @@ def test_names_of_code_exist(page: Path) -> None:
     assert [name for name in files if not any((place / name).exists() for place in places)] == []
 
 
+@every(PAGES)
+def test_named_tests_exist(page: Path) -> None:
+    """Also without their folder: `test_late.py`."""
+    named = set(re.findall(r"\btest_\w+\.py\b", without(FENCE, page.read_text("utf-8"))))
+    assert named <= {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+
+
 def resolves(name: str) -> bool:
     try:
         pkgutil.resolve_name(name)
