@@ -53,8 +53,8 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "# Benchmarks beside Delta Lake, Apache Hudi and Iceberg's own MERGE\n"
     yield "<!-- Written by `python -m benchmarks.full.publish`; the words are in benchmarks/full/publish.py. -->\n"
     yield f"{len(_names(cases))} programs merge the same change files of AWS DMS into a table of {document['rows']:,} rows."
-    yield "Every result is compared with the source. [benchmarks/README.md](../../benchmarks/README.md) has all cases, settings,"
-    yield "reasons for fairness, and findings.\n"
+    yield "Every result is compared with the source. [benchmarks/README.md](../../benchmarks/README.md) has all cases,"
+    yield "settings, reasons for fairness, and findings.\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
     yield f"{machine['memory_gib']} GiB, a local disk. Each contestant had its own warm process with {each['cores']} cores and a heap"
     yield f"of {each['heap']}: one table, no object storage. {_batches(document['warm_ups'])} of each case do not count;"
@@ -75,8 +75,8 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "## Processor seconds per batch\n\nOver all cores: Python and JVM with compiler and garbage collector.\n"
     yield from _section(cases, "cpu_s", ["cpu.svg"], charts)
     yield "## Seconds to read the table afterwards\n"
-    yield "A scan of the source's columns with a 64-bit hash and its sum, after the last batch and without compaction. The faster of"
-    yield "two scans in a process that has read little before: a rough figure.\n"
+    yield "A scan of the source's columns with a 64-bit hash and its sum, after the last batch and without compaction. The"
+    yield "faster of two scans in a process that has read little before: a rough figure.\n"
     yield from _section(cases, "read_s", ["read.svg"], charts)
     if loaded := document.get("loaded"):
         yield "## Tables as loaded\n"
