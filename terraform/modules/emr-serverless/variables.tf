@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens; begins with a letter, does not end with a hyphen."
   type        = string
   nullable    = false
 
@@ -10,7 +10,7 @@ variable "name" {
 }
 
 variable "region_suffix" {
-  description = "Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline of this name in another Region. Another value replaces the roles."
+  description = "Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another Region. Another value replaces the roles."
   type        = string
   default     = ""
   nullable    = false
@@ -39,7 +39,7 @@ variable "permissions_boundary" {
 ################################################################################
 
 variable "job" {
-  description = "The code, its document, its Spark settings and its rights: output `run` of the module merge-job."
+  description = "Code, document, Spark settings and rights: output `run` of the module merge-job."
   type = object({
     script_uri             = string
     zip_uris               = list(string)
@@ -87,9 +87,9 @@ variable "artifacts" {
 
 variable "watch" {
   description = <<-EOT
-    How the watch hears of new files.
+    How the watch learns of new files.
     - `queue_url`: its SQS queue (output `news_queue` of the module trigger); null for none. Only with a `network` that reaches SQS: without one EMR Serverless reaches S3, Glue and some other services, SQS not among them
-    - `interval_seconds`: without the queue, how often each table is looked at for new files; a look is a request to S3 that costs money
+    - `interval_seconds`: without the queue, seconds between two listings of a table, each a paid request to S3
   EOT
   type        = object({ queue_url = optional(string), interval_seconds = optional(number, 10) })
   default     = {}
@@ -125,7 +125,7 @@ variable "release_label" {
 }
 
 variable "driver" {
-  description = "Size of the driver, which does small batches by itself: `cpu` (1, 2, 4, 8 or 16) and `memory_gb` (2 to 8 for each vCPU). A quarter of the memory, 1 GB at least, is left to Python."
+  description = "Size of the driver, which writes small batches by itself: `cpu` (1, 2, 4, 8 or 16) and `memory_gb` (2 to 8 for each vCPU). A quarter of the memory, 1 GB at least, is left to Python."
   type        = object({ cpu = optional(number, 2), memory_gb = optional(number, 8) })
   default     = {}
   nullable    = false
@@ -158,7 +158,7 @@ variable "executor" {
 }
 
 variable "initial_capacity" {
-  description = "Workers that stand ready all the time, so that a watch starts in seconds: `drivers` and `executors`, 0 by default. They are paid while the application is started, whether used or not."
+  description = "Workers that are always ready, so that a watch starts in seconds: `drivers` and `executors`, 0 by default. You pay for them while the application is started."
   type        = object({ drivers = optional(number, 0), executors = optional(number, 0) })
   default     = {}
   nullable    = false
