@@ -135,7 +135,7 @@ class PostgresSource:
     def transaction(self, what: str) -> Iterator[None]:
         """Run a read-only transaction with the settings of a comparison; ``what`` is named in errors."""
         try:
-            with translated(what):
+            with translated(what, self.connection):
                 self.connection.execute_simple(_BEGIN)
                 yield
         finally:
@@ -193,7 +193,7 @@ class PostgresReader:
 
     def __enter__(self) -> Self:
         try:
-            with translated(self._name):
+            with translated(self._name, self._source.connection):
                 self._run(_BEGIN)
                 # When the transaction began, which is before its snapshot.
                 ((self.clock,),) = self._run(f"SELECT {_CLOCK.format('now()')}")
@@ -216,7 +216,7 @@ class PostgresReader:
 
     def facts(self) -> Facts:
         """Return what the server shows of itself, the database and the table."""
-        with translated(self._name):
+        with translated(self._name, self._source.connection):
             ((standby, database, tracked),) = self._run(_SERVER)
             system = self._tried(_SYSTEM)
             end, timeline = self._tried(_LOG_END) or ("", "") if not standby else ("", "")
@@ -253,7 +253,7 @@ class PostgresReader:
 
     def rows(self) -> Iterator[str]:
         """Yield every row, in the order that is cheapest for the server."""
-        with translated(self._name):
+        with translated(self._name, self._source.connection):
             self._run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR SELECT {self._row} FROM {self._table} t")
             size = _FIRST_FETCH
             while rows := self._run(f"FETCH FORWARD {size} FROM {_CURSOR}"):
@@ -266,7 +266,7 @@ class PostgresReader:
     def rows_of(self, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]]) -> Iterator[str]:
         """Yield the rows that have one of ``keys``."""
         statement = lookup_sql(self._row, self._table, columns)
-        with translated(self._name):
+        with translated(self._name, self._source.connection):
             parameters = {f"key{n}": [key[n] for key in keys] for n in range(len(columns))}
             yield from (row[0] for row in self._run(statement, **parameters))
             self._source.throttle.passed(len(keys))
