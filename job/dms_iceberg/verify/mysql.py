@@ -41,6 +41,7 @@ _STATEMENTS: Final = """
     SELECT ID, TIME, LEFT(INFO, 1000) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()
 """
 _AGO: Final = "SELECT DATE_FORMAT(SYSDATE(6) - INTERVAL %s SECOND, '%%Y%%m%%d%%H%%i%%s%%f')"
+_LONG_AGO: Final = "00010101" + "0" * 12
 _NO_RIGHT: Final = frozenset({1045, 1142, 1227})
 _GEOMETRY = "geometry, of which nobody has said in which form DMS writes it"
 _BATCH = 1000
@@ -141,11 +142,12 @@ def _writing_since(cursor: Any) -> str | None:
         raise
     locking = {thread for (thread,) in cursor.fetchall()}
     cursor.execute(_STATEMENTS)
-    seconds = longest_write(Statement(int(time), str(text), thread in locking) for thread, time, text in cursor.fetchall())
+    seconds = longest_write(Statement(int(time or 0), str(text), thread in locking) for thread, time, text in cursor.fetchall())
     if seconds is None:
         return ""
     cursor.execute(_AGO, (seconds,))
-    return str(cursor.fetchone()[0])
+    # A session may set its time to any other, and the server counts from there.
+    return str(cursor.fetchone()[0] or _LONG_AGO)
 
 
 class MySqlReader:
