@@ -850,6 +850,17 @@ def test_a_key_of_another_type_in_silver_is_found_again_and_repaired(
     assert source.verify().equal
 
 
+def test_a_key_whose_operators_are_out_of_the_search_path_is_found(source: Source) -> None:
+    with psycopg.connect(source.server.dsn(source.database)) as connection:
+        if not connection.execute("select 1 from pg_available_extensions where name = 'ltree'").fetchone():
+            pytest.skip("this server has no extension with a type of its own")
+    source.execute("create extension ltree", "create table t (id ltree primary key, v text)", "grant select on t to reader")
+    source.execute("insert into t values ('a.b', 'v1'), ('a.c', 'v2'), ('d', 'v3')")
+    source.load({"id": TEXT, "v": TEXT}, [("a.b", "wrong"), ("a.c", "v2"), ("e", "v3")])
+    done = source.repair(attrs.evolve(WHOLE, accept_source=source.verify().source))
+    assert (done.error, done.repaired, source.verify().equal) == (None, 3, True)
+
+
 def test_a_row_that_the_source_does_not_find_by_its_key_stops_the_comparison(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the reason: what a lookup does not find is believed only where a whole read does not find it either."""
     spelled(source, "XX")
