@@ -714,14 +714,15 @@ def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, 
     )
 
 
-def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: Source) -> None:
+@pytest.mark.parametrize("tracked", ["on", "off"])
+def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: Source, tracked: str) -> None:
     plain(source)
     source.verify()
     wait = ["alter system set synchronous_standby_names = 'away'", "select pg_reload_conf()"]
     execute(source.server.dsn(), *wait)
     try:
         time.sleep(1)
-        change = ("set synchronous_commit = on", "update t set v = 'new' where id = 2")
+        change = (f"set track_activities = {tracked}", "set synchronous_commit = on", "update t set v = 'new' where id = 2")
         writer = threading.Thread(target=source.execute, args=change, daemon=True)
         clock = time.strftime("%Y%m%d%H%M%S", time.gmtime())
         writer.start()

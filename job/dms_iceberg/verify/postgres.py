@@ -50,7 +50,9 @@ _LOG_END = """
 """
 _REPLAYED = f"SELECT {_CLOCK.format('pg_last_xact_replay_timestamp()')}"
 _COMMITTED = f"SELECT {_CLOCK.format('timestamp')} FROM pg_last_committed_xact()"
-_WAITING = f"SELECT coalesce({_CLOCK.format('min(state_change)')}, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+# With track_activities off, a session shows when it began, and nothing later.
+_WAITING_SINCE = _CLOCK.format("min(coalesce(state_change, backend_start))")
+_WAITING = f"SELECT coalesce({_WAITING_SINCE}, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 _HIDES_WAITS = """
     SELECT current_setting('synchronous_standby_names') <> '' AND NOT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
 """
