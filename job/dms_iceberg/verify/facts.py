@@ -218,6 +218,11 @@ def mysql_doubts(variables: Mapping[str, str], replicas: int | None, *, hides_st
         )
     if variables.get("wsrep_on", "OFF") in _ON:
         found.append("the server is a node of a Galera cluster (@@wsrep_on), which may be behind the other nodes")
+    if variables.get("group_replication_group_name") and variables.get("group_replication_single_primary_mode") not in _ON:
+        # MySQL manual, "Multi-Primary and Single-Primary Modes"; not tried.
+        found.append(
+            "the server is one of several primaries of a group (@@group_replication_single_primary_mode), and may be behind the others"
+        )
     if hides_statements:
         found.append(
             "whether a statement that began earlier still runs cannot be seen: its change would have an older time than the repair. Let "

@@ -31,7 +31,7 @@ _SESSION: Final = f"SHOW SESSION VARIABLES WHERE Variable_name IN ({', '.join(ma
 _SERVER: Final = """
     SHOW GLOBAL VARIABLES WHERE Variable_name IN (
         'server_uuid', 'server_id', 'hostname', 'port', 'read_only', 'super_read_only', 'innodb_read_only', 'gtid_executed',
-        'gtid_binlog_pos', 'wsrep_on', 'version')
+        'gtid_binlog_pos', 'wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode', 'version')
 """
 # The first is MariaDB's, with every source of the replica; then MySQL 8.0.22 and later; then earlier ones.
 _REPLICAS: Final = ("SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")

@@ -122,6 +122,9 @@ def test_what_a_postgresql_does_not_show_is_a_doubt_that_names_the_right(name: s
         ({"innodb_read_only": "ON"}, 0, "@@innodb_read_only", True),
         ({}, None, "cannot be seen", False),
         ({"wsrep_on": "ON"}, 0, "Galera", False),
+        ({"group_replication_group_name": "", "group_replication_single_primary_mode": "OFF"}, 0, "", False),
+        ({"group_replication_group_name": A, "group_replication_single_primary_mode": "ON"}, 0, "", False),
+        ({"group_replication_group_name": A, "group_replication_single_primary_mode": "OFF"}, 0, "one of several primaries", False),
     ],
 )
 def test_a_mysql_is_repaired_from_only_if_it_follows_nobody(
