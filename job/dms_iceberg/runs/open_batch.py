@@ -39,6 +39,7 @@ from dms_iceberg.silver.memory.name_changes import (
     rename_questions,
     returned_warning,
     structure,
+    without_reused_names,
 )
 from dms_iceberg.silver.memory.recorded_declarations import guarded, source_names
 from dms_iceberg.silver.memory.table_memory import Memory
@@ -118,7 +119,8 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     else:
         ordered, _ = in_order(opened.groups, branch.progress.frontier)
         refuse_reused_names(table, [one.group for one in ordered], seen)
-        found = follow(seen, [structure(one) for one in ordered])
+        own, seen = without_reused_names([(one.group.names, structure(one)) for one in ordered], table, seen, known.withheld.held)
+        found = follow(seen, own)
     added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
     # A column with the former name of a renamed one is another one.
     shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}
@@ -132,7 +134,7 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
         *([unfilled_warning(table, late)] if late else []),
     ]
     gone = found.gone | (known.seen.names - seen.names)
-    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone), returned=returned), tuple(warnings)
+    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone, own=seen.own), returned=returned), tuple(warnings)
 
 
 def _refuse_unstorable(here: TableContext, existing: Types | None, evolution: Evolution) -> None:

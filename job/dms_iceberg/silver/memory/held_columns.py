@@ -81,6 +81,11 @@ class FoundNames:
     late: Sequence[Structure] = ()
     lines: Sequence[Lines] = ()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """All of them, in lower case."""
+        return frozenset().union(*self.ordered, *self.late, *(one.names for one in self.lines))
+
 
 @attrs.define
 class _Follower:
@@ -142,7 +147,8 @@ def held_columns(table: Table, withheld: Withheld, seen: Seen, found: FoundNames
     if not is_guarded(table):
         return recorded
     known = {*seen.names, *(name.lower() for name in existing)}
-    one = _Follower(secret_columns(table, withheld), told_columns(table), known, set(seen.names - seen.gone), dict(recorded))
+    secrets = secret_columns(table, withheld, seen.names | found.names)
+    one = _Follower(secrets, told_columns(table), known, set(seen.names - seen.gone), dict(recorded))
     for structure in found.ordered:
         one.file(structure)
         one.secrets |= set(one.held)
@@ -167,9 +173,11 @@ def is_guarded(table: Table) -> bool:
     return table.new_columns is NewColumns.HOLD and table.other_columns is OtherColumns.KEEP
 
 
-def secret_columns(table: Table, withheld: Withheld) -> set[str]:
-    """Return, in lower case, the source columns that a table masks or leaves out, or shall."""
-    secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
+def secret_columns(table: Table, withheld: Withheld, names: Collection[str]) -> set[str]:
+    """Return, in lower case, the source columns that a table masks or leaves out, or shall; ``names`` are columns that files have."""
+    # A masked expression comes in the place of a source column of its name.
+    replaced = {one.name.lower() for one in table.columns if one.expr is not None and one.mask is not None} & {*names}
+    secrets = {*withheld.sources, *to_be_masked(table), *replaced, *(name.lower() for name in table.drop)}
     return secrets - {name.lower() for name in (*published_columns(table), *(old for old, _ in former_names(table)))}
 
 

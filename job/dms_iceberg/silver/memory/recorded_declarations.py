@@ -86,11 +86,12 @@ def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since:
     table, existing = here.table, here.target.column_types() if here.target.exists() else ()
     seen = known.seen.renamed(former_names(table))
     if here.context.config.bronze.format is not BronzeFormat.JSON:
-        found = FoundNames(*structures(groups, since))
+        found = FoundNames(*structures(groups, since, table, seen, known.withheld.held))
     elif is_guarded(table):
         there = {*seen.names, *(name.lower() for name in existing)}
         is_first_load = since == "" and not is_reload
-        found = FoundNames(lines=lines_seen(groups, secret_columns(table, known.withheld), there, is_first_load=is_first_load))
+        secrets = secret_columns(table, known.withheld, {*seen.names, *(name.lower() for name in source_names(groups))})
+        found = FoundNames(lines=lines_seen(groups, secrets, there, is_first_load=is_first_load))
     else:
         found = FoundNames()
     return held_columns(table, known.withheld, seen, found, existing)

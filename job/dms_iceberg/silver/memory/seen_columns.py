@@ -17,11 +17,13 @@ class Seen:
         names: the columns.
         gone: those of ``names`` that the newest file lacks; not of JSON lines, which may omit what is NULL.
         found: columns that only files have which are not merged yet.
+        own: present names of renamed columns (``renamed_from``) that files have had, and not the former names alone.
     """
 
     names: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
     @property
     def every(self) -> frozenset[str]:
@@ -35,12 +37,12 @@ class Seen:
         if text is None:
             return otherwise if otherwise is not None else cls()
         document = json.loads(text)
-        return cls(frozenset(document["names"]), *(frozenset(document.get(name, ())) for name in ("gone", "found")))
+        return cls(frozenset(document["names"]), *(frozenset(document.get(name, ())) for name in ("gone", "found", "own")))
 
     def to_properties(self) -> dict[str, str]:
         """Return the table property."""
         document = {"names": sorted(self.names)}
-        document |= {name: sorted(some) for name, some in (("gone", self.gone), ("found", self.found)) if some}
+        document |= {name: sorted(some) for name, some in (("gone", self.gone), ("found", self.found), ("own", self.own)) if some}
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 
     def renamed(self, former: Iterable[tuple[str, str]]) -> "Seen":
