@@ -23,10 +23,10 @@ from dms_iceberg.quarantine.records import record_groups
 from dms_iceberg.runs.state import OpenedBatch, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.memory.cleaning import Cleaning
+from dms_iceberg.silver.memory.forgotten_names import refuse_forgotten_names
 from dms_iceberg.silver.memory.held_columns import held_warnings, told_columns, without_held
 from dms_iceberg.silver.memory.late_declarations import (
     refuse_both_names,
-    refuse_forgotten_names,
     refuse_reused_names,
     unfilled,
     unfilled_warning,
@@ -106,7 +106,10 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     """
     table, target, branch, memory = here.table, here.target, state.branch, opened.memory
     made = Cleaning.from_properties(target.properties()) if target.exists() else None
-    refuse_forgotten_names(table, opened.groups, made)
+    json = here.context.config.bronze.format is BronzeFormat.JSON
+    every, (_, behind) = [one.group for one in opened.groups], in_order(opened.groups, branch.progress.frontier)
+    older = every if branch.rebuild else [one.group for one in behind]
+    refuse_forgotten_names(table, every, older, made, state.columns or (), by_row=json)
     if branch.head is None:
         refuse_both_names(table, opened.groups, made)
     if branch.rebuild:
@@ -114,7 +117,7 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
         return memory, ()
     known = state.foreseen or memory
     seen = known.seen.renamed(former_names(table))
-    if here.context.config.bronze.format is BronzeFormat.JSON:
+    if json:
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
         ordered, _ = in_order(opened.groups, branch.progress.frontier)

@@ -1,15 +1,19 @@
 """What files tell of names that change hands: which columns appear, vanish and come back, and which of them are held back."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
 import pytest
 
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
 from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.memory.cleaning import UNFILLED, Cleaning, other_cleaning
+from dms_iceberg.silver.memory.forgotten_names import refuse_forgotten_names
 from dms_iceberg.silver.memory.held_columns import (
     FoundNames,
     Lines,
@@ -183,6 +187,53 @@ def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> 
     for policy in (SchemaChanges.QUARANTINE, SchemaChanges.STRICT):
         one = table(MASKED, schema_changes=policy)
         assert held(one, "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
+
+
+B_TO_C, A_TO_B = {"c": "b"}, {"b": "a"}
+SHIFTED = [Column(name="b", renamed_from="a"), Column(name="c")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "renames", "existing", "names", "refused"),
+    [
+        # The document has forgotten the rename.
+        ([], B_TO_C, "c", "b", True),
+        ([], B_TO_C, "c", "c", False),
+        ([], B_TO_C, "c", "b c", False),
+        ([Column(name="c")], B_TO_C, "c", "b", True),
+        ([Column(name="c", renamed_from="b")], B_TO_C, "c", "b", False),
+        ([Column(name="c", source="d")], B_TO_C, "c", "b", True),
+        # It says what the name stands for by now.
+        ([Column(name="b")], B_TO_C, "b c", "b", False),
+        # One name after the other: the document knows the last two.
+        ([Column(name="c", renamed_from="b")], B_TO_C | A_TO_B, "c", "a", True),
+        ([Column(name="c", renamed_from="b")], B_TO_C | A_TO_B, "c", "b", False),
+        ([], B_TO_C | A_TO_B, "c", "a", True),
+        # The name went to another column after that; validate refuses to declare both.
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "a b", True),
+        (SHIFTED[:1], B_TO_C | A_TO_B, "b c", "a b", True),
+        ([], B_TO_C | A_TO_B, "b c", "a b", True),
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "a c", False),
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "b c", False),
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "b", False),
+        # The source uses the former name for another column.
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "a b c", False),
+        ([Column(name="b", renamed_from="a")], A_TO_B, "b", "a b", False),
+    ],
+)
+def test_files_from_before_a_rename_that_the_document_has_forgotten_are_refused(
+    columns: list[Column], renames: dict[str, str], existing: str, names: str, refused: bool
+) -> None:
+    file = BronzeFile(True, "", "", key="public/t/old.parquet", size=0, etag="", extension="parquet")
+    group = SchemaGroup(True, "", tuple((name, "string") for name in f"id {names}".split()), (file,), None)
+    made = attrs.evolve(Cleaning(), renames=renames)
+    for by_row in (False, True):
+        with pytest.raises(SchemaChangeError, match="has the column") if refused else nullcontext():
+            refuse_forgotten_names(table(*columns), [group], [group], made, ["id", *existing.split()], by_row=by_row and "c" not in names)
+    # What comes after the merged files is no such file, unless it has an earlier name than the declared one.
+    is_chain = any(column.renamed_from == "b" for column in columns) and refused
+    with pytest.raises(SchemaChangeError) if is_chain else nullcontext():
+        refuse_forgotten_names(table(*columns), [group], [], made, ["id", *existing.split()], by_row=False)
 
 
 def lines(*texts: str, is_first: bool = False) -> FoundNames:

@@ -1,0 +1,102 @@
+"""Files from before a rename that was done in a table and that the document no longer declares: it knows one former name at most."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import attrs
+
+from dms_iceberg.bronze.schema_groups import SchemaGroup
+from dms_iceberg.config.model import Table
+from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.silver.memory.cleaning import Cleaning, declared_renames
+
+
+@attrs.frozen
+class _Names:
+    """The names that a silver column has had at the source, in lower case.
+
+    Attributes:
+        column: the silver column.
+        source: its present name at the source.
+        declared: its former name that the document declares; "" without one.
+        earlier: its names before these, by the renames that were done.
+    """
+
+    column: str
+    source: str
+    declared: str
+    earlier: frozenset[str]
+
+
+def refuse_forgotten_names(
+    table: Table,
+    groups: Sequence[SchemaGroup],
+    older: Collection[SchemaGroup],
+    made: Cleaning | None,
+    existing: Iterable[str],
+    *,
+    by_row: bool,
+) -> None:
+    """Refuse files that have a column under a name which it had before an earlier rename, by which nobody would find it.
+
+    Args:
+        table: the table's configuration.
+        groups: the files.
+        older: those of them whose place is not after the merged files: late ones, and all of a rebuild.
+        made: what the table's content was made with, hence which renames were done; None if there is none, or nothing is known of it.
+        existing: the table's columns.
+        by_row: rows may leave out columns (JSON lines).
+
+    Raises:
+        SchemaChangeError: there are such files.
+    """
+    told = {name.lower() for name in table.drop} | {one.source_name.lower() for one in table.columns if one.source_name is not None}
+    every = _names_of(table, made.renames, {name.lower() for name in existing}) if made is not None else []
+    for one in every:
+        earlier = one.earlier - told
+        for group in groups:
+            names, is_older = {name.lower() for name in group.names}, group in older
+            # Of JSON lines other rows of the batch may have the present name.
+            is_before = not names & {one.source, one.declared} or (by_row and not one.declared)
+            if earlier & names and is_before and (one.declared or is_older):
+                raise _error(table, one, group, min(earlier & names))
+            if is_older and one.source in names and names & {one.declared, *earlier}:
+                # Both names: the former one is that of another column by now, or the present one was another column's then.
+                others = (other for other in every if other != one and one.source in other.earlier and other.source not in names)
+                if (other := next(others, None)) is not None:
+                    raise _error(table, other, group, one.source)
+
+
+def _names_of(table: Table, renames: Mapping[str, str], existing: Collection[str]) -> list[_Names]:
+    declared, sources = declared_renames(table), {one.name.lower(): (one.source_name or "").lower() for one in table.columns}
+    there = {*existing, *sources}
+    columns = {name: source for name in {**declared, **renames} if name in there and (source := sources.get(name, name))}
+    return [
+        _Names(name, source, declared.get(name, ""), frozenset(_earlier(renames, declared.get(name, name), there)))
+        for name, source in columns.items()
+    ]
+
+
+def _earlier(renames: Mapping[str, str], name: str, there: Collection[str]) -> list[str]:
+    found = list[str]()
+    # The former names of another column are none of this one's.
+    while (name := renames.get(name, "")) and name not in found:
+        found.append(name)
+        if name in there:
+            break
+    return found
+
+
+def _error(table: Table, one: _Names, group: SchemaGroup, found: str) -> SchemaChangeError:
+    present = " or ".join(repr(name) for name in (one.source, one.declared) if name)
+    way_out = (
+        "Let DMS load the table into a new load epoch: its files have present names."
+        if one.declared or found in {column.source_name.lower() for column in table.columns if column.source_name is not None}
+        else f'If it is that column, put "renamed_from": "{found}" back in the entry of {one.column!r}. If it is another column, name it '
+        f'in columns, as {{"name": "{found}"}}.'
+    )
+    return SchemaChangeError(
+        f"{table_path(table)}.columns: {group.files[0].key} has the column {found!r}, which is what {one.column!r} was called before a "
+        f"rename that the document does not declare any more, and not {present}. {one.column!r} would be NULL in its rows. Nothing was "
+        f"written. {way_out}"
+    )
