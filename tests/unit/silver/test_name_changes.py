@@ -92,7 +92,17 @@ def test_the_question_names_both_and_is_not_asked_of_what_the_document_tells() -
     assert rename_questions("public.t", switches, told_columns(table(Column(name="mail")))) == []
 
 
-@pytest.mark.parametrize("one", [table(MASKED), table(drop=("EMAIL",)), table(Column(name="hash", source="email", mask=Mask.SHA256))])
+@pytest.mark.parametrize(
+    "one",
+    [
+        table(MASKED),
+        table(drop=("EMAIL",)),
+        table(Column(name="hash", source="email", mask=Mask.SHA256)),
+        table(Column(name="contact", source="email", renamed_from="email", mask=Mask.SHA256)),
+        table(Column(name="email", expr="lower(email)", mask=Mask.SHA256)),
+        table(Column(name="email", expr="'x'", mask=Mask.SHA256)),
+    ],
+)
 def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     assert held(one, "id mail") == {"mail": ("email",)}
     assert held(one, "id email", "id mail") == {"mail": ("email",)}

@@ -28,8 +28,11 @@ TABLES = [
     Table(source="public.t", target="s.t", key=("id",), columns=(Column(name=SECRET, mask=Mask.REDACT),)),
     Table(source="public.t", target="s.t", key=("id",), drop=(SECRET,)),
     Table(source="public.t", target="s.t", key=("id",), columns=(Column(name=SECRET, expr=f"lower({SECRET})", mask=Mask.REDACT),)),
+    Table(
+        source="public.t", target="s.t", key=("id",), columns=(Column(name="shown", source=SECRET, renamed_from=SECRET, mask=Mask.REDACT),)
+    ),
 ]
-KINDS = ["masked", "dropped", "masked expression"]
+KINDS = ["masked", "dropped", "masked expression", "renamed in silver"]
 
 
 @attrs.define
@@ -87,7 +90,7 @@ class Silver:
         refuse_published(table, self.withheld, names)
         clear = {one.source for one in silver_columns(table, names) if one.declared.mask is None}
         self.columns |= {one.name for one in silver_columns(table, names)}
-        masks = {SECRET: MadeMask("redact")} if table.columns else {}
+        masks = {one.name: MadeMask("redact") for one in table.columns if one.mask is not None}
         self.withheld = attrs.evolve(self.withheld.after(table, names, masks), held=held)
         self.seen = attrs.evolve(self.seen.plus(names), gone=frozenset() if lines else follow(self.seen, structures).gone)
         return {number for one in (*files, *late) for name, number in one.items() if name in clear}

@@ -88,7 +88,7 @@ def without_reused_names(
     Returns:
         the structures, and what is known of merged files after these.
     """
-    renamed = [(old.lower(), new.lower()) for old, new in former_names(table) if old.lower() != new.lower()]
+    renamed = [(old.lower(), new.lower()) for old, new in former_names(table)]
     own, found = {*seen.own, *held}, list[Structure]()
     for names, one in files:
         there = {name.lower() for name in names}
