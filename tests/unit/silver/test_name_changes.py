@@ -78,6 +78,17 @@ def test_a_new_table_begins_with_its_first_file_and_an_old_one_where_it_was() ->
     assert follow(after, files("id email")).returned == {"email"}
 
 
+def test_a_renamed_column_takes_over_a_name_that_is_gone() -> None:
+    seen = Seen(frozenset({"id", "a", "b", "c"}), frozenset({"b"})).renamed([("a", "b")])
+    assert seen == Seen(frozenset({"id", "b", "c"}))
+    assert follow(seen, files("id b c")) == NameChanges()
+    # Both are gone by now: the name that comes back is the renamed column's.
+    assert Seen(frozenset({"id", "a", "b"}), frozenset({"a", "b"})).renamed([("a", "b")]) == Seen(frozenset({"id", "b"}), frozenset({"b"}))
+    # Files have both names.
+    assert Seen(frozenset({"id", "a", "b"})).renamed([("a", "b")]) == Seen(frozenset({"id", "a", "b"}))
+    assert Seen(frozenset({"id", "b"}), frozenset({"b"})).renamed([("a", "b")]) == Seen(frozenset({"id", "b"}), frozenset({"b"}))
+
+
 def test_json_lines_may_omit_what_is_null() -> None:
     assert follow_lines(SEEN, files("id mail", "id email")).switches == ()
     found = follow_lines(SEEN, files("id mail"))

@@ -47,11 +47,13 @@ class Seen:
 
     def renamed(self, former: Iterable[tuple[str, str]]) -> "Seen":
         """Return these columns when files first have the present names of renamed ones; ``former`` are pairs of a former and a new name."""
-        new = {old.lower(): now.lower() for old, now in former if now.lower() not in self.names}
+        # A name that is gone was another column's; the renamed one has it from now on.
+        new = {old.lower(): now.lower() for old, now in former if now.lower() not in self.names - self.gone and old.lower() in self.names}
+        gone = self.gone - {*new.values()}
         return attrs.evolve(
             self,
             names=frozenset(new.get(name, name) for name in self.names),
-            gone=frozenset(new.get(name, name) for name in self.gone),
+            gone=frozenset(new.get(name, name) for name in gone),
         )
 
     def plus(self, names: Iterable[str], found: Iterable[str] = ()) -> "Seen":
