@@ -88,7 +88,7 @@ def _earlier(renames: Mapping[str, str], name: str, there: Collection[str]) -> l
 
 
 def _error(table: Table, one: _Names, group: SchemaGroup, found: str) -> SchemaChangeError:
-    present = " or ".join(repr(name) for name in (one.source, one.declared) if name)
+    lacks = f"neither {one.source!r} nor {one.declared!r}" if one.declared else f"no {one.source!r}"
     way_out = (
         "Let DMS load the table into a new load epoch: its files have present names."
         if one.declared or found in {column.source_name.lower() for column in table.columns if column.source_name is not None}
@@ -96,7 +96,7 @@ def _error(table: Table, one: _Names, group: SchemaGroup, found: str) -> SchemaC
         f'in columns, as {{"name": "{found}"}}.'
     )
     return SchemaChangeError(
-        f"{table_path(table)}.columns: {group.files[0].key} has the column {found!r}, which is what {one.column!r} was called before a "
-        f"rename that the document does not declare any more, and not {present}. {one.column!r} would be NULL in its rows. Nothing was "
-        f"written. {way_out}"
+        f"{table_path(table)}.columns: {group.files[0].key} has {lacks}, and {found!r} instead, which is what {one.source!r} was called "
+        f"before a rename that the document does not declare any more, so {one.column!r} would be NULL in its rows. Nothing was written. "
+        f"{way_out}"
     )
