@@ -90,9 +90,9 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     evolution = analysed_evolution(context, without_held(table, memory.held), groups, existing, memory.texts, memory.salts)
     _refuse_unstorable(here, existing, evolution)
     warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, {**memory.kept_out, **memory.held}))
+    memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
-        memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
         warnings = (*named.warnings, *warnings, *foreign, *further, *untimed(table, groups, context.config.bronze.change))
     foreseen = memory.after(without_held(table, memory.held), evolution.shape, source_names(groups))
     return OpenedBatch(batch, groups, memory, table, named, evolution, lost, warnings, began, foreseen)
@@ -107,9 +107,12 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     table, target, branch, memory = here.table, here.target, state.branch, opened.memory
     made = Cleaning.from_properties(target.properties()) if target.exists() else None
     json = here.context.config.bronze.format is BronzeFormat.JSON
-    every, (_, behind) = [one.group for one in opened.groups], in_order(opened.groups, branch.progress.frontier)
-    older = every if branch.rebuild else [one.group for one in behind]
-    refuse_forgotten_names(table, every, older, made, state.columns or (), by_row=json)
+    groups, (ordered, behind) = [one.group for one in opened.groups], in_order(opened.groups, branch.progress.frontier)
+    is_replay = isinstance(opened.batch, RecordBatch)
+    older = groups if branch.rebuild or is_replay else [one.group for one in behind]
+    refuse_forgotten_names(table, groups, older, made, state.columns or (), by_row=json)
+    if is_replay:
+        return memory, ()
     if branch.head is None:
         refuse_both_names(table, opened.groups, made)
     if branch.rebuild:
@@ -120,7 +123,6 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     if json:
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
-        ordered, _ = in_order(opened.groups, branch.progress.frontier)
         refuse_reused_names(table, [one.group for one in ordered], seen)
         own, seen = without_reused_names([(one.group.names, structure(one)) for one in ordered], table, seen, known.withheld.held)
         found = follow(seen, own)

@@ -41,8 +41,8 @@ def refuse_forgotten_names(
 
     Args:
         table: the table's configuration.
-        groups: the files.
-        older: those of them whose place is not after the merged files: late ones, and all of a rebuild.
+        groups: the files, or rejected rows.
+        older: those of them whose place is not after the merged files: late ones, and all of a rebuild or replay.
         made: what the table's content was made with, hence which renames were done; None if there is none, or nothing is known of it.
         existing: the table's columns.
         by_row: rows may leave out columns (JSON lines).
@@ -89,14 +89,19 @@ def _earlier(renames: Mapping[str, str], name: str, there: Collection[str]) -> l
 
 def _error(table: Table, one: _Names, group: SchemaGroup, found: str) -> SchemaChangeError:
     lacks = f"neither {one.source!r} nor {one.declared!r}" if one.declared else f"no {one.source!r}"
-    way_out = (
-        "Let DMS load the table into a new load epoch: its files have present names."
-        if one.declared or found in {column.source_name.lower() for column in table.columns if column.source_name is not None}
-        else f'If it is that column, put "renamed_from": "{found}" back in the entry of {one.column!r}. If it is another column, name it '
-        f'in columns, as {{"name": "{found}"}}.'
-    )
+    epoch = "let DMS load the table into a new load epoch: its files have present names"
+    if found in {column.source_name.lower() for column in table.columns if column.source_name is not None}:
+        way_out = f"{epoch[0].upper()}{epoch[1:]}."
+    elif one.declared:
+        way_out = f'For late files and rejected rows run once with "renamed_from": "{found}"; for a rebuild {epoch}.'
+    else:
+        way_out = (
+            f'If it is that column, put "renamed_from": "{found}" back in the entry of {one.column!r}. If it is another column, name it in '
+            f'columns, as {{"name": "{found}"}}.'
+        )
+    where = group.files[0].key if group.files else "a rejected row"
     return SchemaChangeError(
-        f"{table_path(table)}.columns: {group.files[0].key} has {lacks}, and {found!r} instead, which is what {one.source!r} was called "
+        f"{table_path(table)}.columns: {where} has {lacks}, and {found!r} instead, which is what {one.source!r} was called "
         f"before a rename that the document does not declare any more, so {one.column!r} would be NULL in its rows. Nothing was written. "
         f"{way_out}"
     )
