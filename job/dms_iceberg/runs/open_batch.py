@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import BronzeFormat, Mode
@@ -107,9 +109,9 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     table, target, branch, memory = here.table, here.target, state.branch, opened.memory
     made = Cleaning.from_properties(target.properties()) if target.exists() else None
     json = here.context.config.bronze.format is BronzeFormat.JSON
-    groups, (ordered, behind) = [one.group for one in opened.groups], in_order(opened.groups, branch.progress.frontier)
+    ordered, behind = in_order(opened.groups, branch.progress.frontier)
     is_replay = isinstance(opened.batch, RecordBatch)
-    older = groups if branch.rebuild or is_replay else [one.group for one in behind]
+    groups, older = ([*map(_names_in_files, some)] for some in (opened.groups, opened.groups if branch.rebuild or is_replay else behind))
     refuse_forgotten_names(table, groups, older, made, state.columns or (), by_row=json)
     if is_replay:
         return memory, ()
@@ -140,6 +142,11 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     ]
     gone = found.gone | (known.seen.names - seen.names)
     return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone, own=seen.own), returned=returned), tuple(warnings)
+
+
+def _names_in_files(one: ReadGroup) -> SchemaGroup:
+    """Return a group by the names of its files; of JSON lines only the rows show them."""
+    return one.group if one.group.columns else attrs.evolve(one.group, columns=tuple((name, "") for name in one.columns.names))
 
 
 def _refuse_unstorable(here: TableContext, existing: Types | None, evolution: Evolution) -> None:

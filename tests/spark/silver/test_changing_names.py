@@ -25,6 +25,7 @@ from support.text_files import cdc_name
 Row = Mapping[str, Any]
 MASK = {"name": "email", "mask": "redact"}
 FOLLOWED = {"name": "mail", "renamed_from": "email", "mask": "redact"}
+CITY = {"name": "city", "renamed_from": "town"}
 IN_SILVER = {"name": "contact", "from": "email", "renamed_from": "email", "mask": "redact"}
 COMPOSED, DECOMPOSED = "\u00e9t\u00e9", "e\u0301te\u0301"
 
@@ -218,6 +219,16 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             [("id contact email", [(4, "secret-5", "e4")])],
             ("'contact' is held back",),
             {"id, mail": [(1, "***"), (2, "***"), (3, "***"), (4, "***")]},
+        ),
+    ],
+    "former_name_of_another": [
+        Stage({"columns": [MASK, CITY]}, [("id email city", [(1, "secret-1", "c1")])]),
+        Stage({"columns": [MASK, CITY]}, [("id town city", [(2, "secret-2", "c2")])], ("'town' is held back",)),
+        Stage(
+            {"columns": [MASK, CITY]},
+            [("id town city", [(3, "secret-3", "c3")])],
+            ("'town' is held back",),
+            {"id, email, city": [(1, "***", "c1"), (2, None, "c2"), (3, None, "c3")]},
         ),
     ],
     "renamed_in_silver": [

@@ -121,6 +121,13 @@ def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     assert held(one, "id email", "id mail", seen=Seen(), existing=()) == {"mail": ("email",)}
     # A name that silver had before.
     assert held(one, "id mail", seen=Seen(SEEN.names | {"mail"}, frozenset({"mail"})), existing=("id", "mail")) == {"mail": ("email",)}
+    # The former name of another column is free, and that column has its present name.
+    city = attrs.evolve(one, columns=(*one.columns, Column(name="city", renamed_from="town")))
+    assert held(city, "id email city", "id city town") == {"town": ("email",)}
+    seen, withheld = Seen(frozenset({"id", "email", "city", "town"}), frozenset({"email"})), Withheld(held={"town": ("email",)})
+    assert recorded_held(city, withheld, seen) == withheld.held
+    assert held_columns(city, withheld, seen, FoundNames(files("id city town")), ()) == withheld.held
+    assert recorded_held(city, withheld, Seen(frozenset({"id", "email", "town"}))) == {}
     # What the table withholds, whatever the document says now.
     assert held(table(), "id mail", email=LEFT_OUT) == {"mail": ("email",)}
 
@@ -202,7 +209,7 @@ def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> 
     assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(), ("id", "Mail")) == {}
     assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(sources={"mail": LEFT_OUT}), ("id",)) == {}
     kept = Memory(kept_out={"mail": ("email",)}).withheld_after(quarantining, Shape((), {}), ["id", "mail"])
-    assert recorded_held(table(MASKED), kept) == {"mail": ("email",)}
+    assert recorded_held(table(MASKED), kept, SEEN) == {"mail": ("email",)}
     # The other policies as well see a name that another column had.
     seen = Seen(SEEN.names | {"mail"})
     for policy in (SchemaChanges.QUARANTINE, SchemaChanges.STRICT):
@@ -302,9 +309,9 @@ def test_a_key_cannot_be_held_back() -> None:
 def test_what_is_held_back_is_remembered_until_the_document_tells_what_it_is() -> None:
     withheld = Withheld(sources={"email": "redact", "mail": LEFT_OUT}, held={"mail": ("email",)})
     assert Withheld.from_text(withheld.to_text()) == withheld
-    assert recorded_held(table(MASKED), withheld) == {"mail": ("email",)}
+    assert recorded_held(table(MASKED), withheld, SEEN) == {"mail": ("email",)}
     for one in (table(MASKED, Column(name="mail")), table(MASKED, drop=("Mail",)), table(MASKED, new_columns=NewColumns.ADD)):
-        assert recorded_held(one, withheld) == {}
+        assert recorded_held(one, withheld, SEEN) == {}
         refuse_published(one, withheld, ["id", "mail"])
     refuse_published(without_held(table(MASKED), ["mail"]), withheld, ["id", "mail"])
     with pytest.raises(SchemaChangeError, match="'mail' was left out and would now be published"):

@@ -248,7 +248,7 @@ def test_no_secret_is_shown_once_the_document_says_what_columns_are(table: Table
             assert 0 not in seen, (seed, now, batch, silver.table.columns, silver.withheld)
             reused += any(former_in_file(files[number], silver.table) for number in batch)
             shown += len(seen)
-            held = recorded_held(silver.table, silver.withheld)
+            held = recorded_held(silver.table, silver.withheld, silver.seen)
             if held and chance.random() < 0.7:
                 declared += 1
                 silver.table = told(silver.table, held, now[-1])

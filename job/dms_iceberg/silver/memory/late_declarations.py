@@ -196,7 +196,7 @@ def standing_warnings(target: TargetTable, table: Table) -> list[str]:
         late |= {*_left_behind(made, table, withheld, there)}
         warnings += [unfilled_warning(table, late)] if late else []
         warnings += late_backfills(table, renamed_progress(target.progress(), found), columns)
-    warnings += held_warnings(table, withheld, recorded_held(table, withheld))
+    warnings += held_warnings(table, withheld, recorded_held(table, withheld, Seen.from_properties(properties)))
     returned = json.loads(properties.get(RETURNED_PROPERTY, "[]"))
     if returned and table.mode is not Mode.APPEND:
         warnings.append(returned_warning(table.source, table.target, returned))
