@@ -92,15 +92,22 @@ def checkov() -> Path:
     return program
 
 
+def sources() -> list[Path]:
+    """Return the Terraform files: those of the root module, of the modules that it calls, and of the examples."""
+    return sorted([*ROOT.glob("*.tf"), *(ROOT / "terraform").rglob("*.tf")])
+
+
 def check_format() -> int:
     """Run terraform fmt."""
     # Terraform warns about a configuration file that is set and missing; this command needs none.
-    return _call([terraform(), "fmt", "-check", "-recursive", "-diff", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
+    command = [terraform(), "fmt", "-check", "-diff"]
+    return _call(command, TF_CLI_CONFIG_FILE=os.devnull) or _call([*command, "-recursive", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
 
 
 def check_tflint() -> int:
-    """Run tflint in every folder with Terraform code."""
-    return _call([tflint(), "--recursive", "--chdir=terraform", f"--config={ROOT / '.tflint.hcl'}"])
+    """Run tflint in every folder with Terraform code. Not recursively from the root: it would walk through environments too."""
+    command = [tflint(), f"--config={ROOT / '.tflint.hcl'}"]
+    return _call(command) or _call([*command, "--recursive", "--chdir=terraform"])
 
 
 def check_checkov() -> int:
@@ -108,7 +115,7 @@ def check_checkov() -> int:
     program = checkov()
     # Checkov skips a file that it cannot parse: nothing in it would be checked.
     unread = subprocess.run(  # noqa: S603 - our own arguments
-        [program.with_name("python"), "-c", _PARSE, *sorted((ROOT / "terraform").rglob("*.tf"))], capture_output=True, text=True, check=True
+        [program.with_name("python"), "-c", _PARSE, *sources()], capture_output=True, text=True, check=True
     ).stdout
     if unread:
         sys.stderr.write(f"lint: checkov cannot parse, and so would not check:\n{unread}")

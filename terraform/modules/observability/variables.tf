@@ -192,6 +192,6 @@ variable "source_database" {
   }
   validation {
     condition     = var.source_database == null ? true : var.source_database.identifier != null
-    error_message = "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the module pipeline write identifier = null itself, for a variable that is null cannot be told from a name that is yet to be made."
+    error_message = "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the root module write identifier = null itself, for a variable that is null cannot be told from a name that is yet to be made."
   }
 }

@@ -10,7 +10,7 @@ variable "merge_job" {
     - `network`: subnet and groups to run in, where the job must reach the database
     - `reach_source`: true lets a job with a `network` into the database's security groups, and read its secret: for the command `verify`, which compares tables with their source
     - `security_configuration`: of Glue; none by default, since the buckets and log groups are encrypted without one
-    - `package`: [other code](../merge-job/README.md#code), or other requirements of it; `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order (compaction, orphan files); `cron(0 3 * * ? *)`, each night in UTC, by default, null for never
+    - `package`: other code, or other requirements of it (README of the module merge-job); `additional_policy_json`: a further policy of its role; `maintenance_schedule`: when the tables are put in order (compaction, orphan files); `cron(0 3 * * ? *)`, each night in UTC, by default, null for never
   EOT
   type        = any
   default     = {}
@@ -56,7 +56,7 @@ variable "runtime" {
 
 variable "emr_serverless" {
   description = <<-EOT
-    With `runtime = "emr-serverless"`: inputs of the module [emr-serverless](../emr-serverless).
+    With `runtime = "emr-serverless"`: inputs of the module emr-serverless.
     - `python`: the archive with the Python of the watch (`archive_path` or `archive_s3_uri`); required
     - `driver`, `executor`, `initial_capacity`: size; `release_label`, `spark_conf`, `max_failed_attempts_per_hour`
     - `network`: `subnet_ids` and `security_group_ids` of a VPC to run in; with it a queue notifies the watch of new files
