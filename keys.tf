@@ -1,5 +1,6 @@
-# The keys of every input that is an object. An object type would drop a key that it does not know without a word; so the door is open for any
-# object, these lists find misspelled keys, and the modules behind check types and values. A test compares them with those modules.
+# The keys of every input that is an object. An object type would drop a key that it does not know without a word, so that a misspelled one
+# would mean its default; so these inputs are of type any, or maps where all their values are of one type. These lists find misspelled keys,
+# and the modules behind check types and values. A test compares them with those modules.
 locals {
   allowed = {
     source_database = ["engine", "database", "port", "identifier", "secret_arn", "secret_kms_key_arn", "tls", "postgres", "mysql"]
@@ -17,6 +18,7 @@ locals {
     ]
     existing_task  = ["existing_task_arn", "existing_task_id", "existing_target_endpoint_id", "existing_migration_type"]
     bronze         = ["prefix", "format", "csv", "change"]
+    access_logs    = ["bucket", "prefix"]
     buckets        = ["bronze", "silver", "quarantine", "artifacts"]
     bucket         = ["create", "name", "owner"]
     encryption     = ["mode", "create_key", "key_arn", "unmasked_key_arn", "encrypt_logs"]
@@ -36,5 +38,20 @@ locals {
     trigger    = ["type", "schedule", "notification", "watch", "batching_window_seconds", "min_minutes_between_runs", "package"]
     alarms     = ["enabled", "emails", "create_topic", "topic_arn", "dashboard", "disabled", "thresholds", "runbook"]
     thresholds = ["hours_without_run", "quarantined_rows", "lag_seconds", "source_latency_seconds", "target_latency_seconds", "replication_capacity_percent", "slot_lag_bytes", "free_storage_bytes"]
+  }
+}
+
+# These inputs with all their keys, null where one was left out: what optional() does in an object type.
+locals {
+  given = {
+    source_database = merge({ for key in local.allowed.source_database : key => null }, var.source_database)
+    network         = merge({ for key in local.allowed.network : key => null }, var.network)
+    replication     = merge({ for key in local.allowed.replication : key => null }, var.replication)
+    catalog         = merge({ for key in local.allowed.catalog : key => null }, var.catalog)
+    # Null means never.
+    merge_job      = merge({ for key in local.allowed.merge_job : key => null }, { maintenance_schedule = "cron(0 3 * * ? *)" }, var.merge_job)
+    emr_serverless = merge({ for key in local.allowed.emr_serverless : key => null }, var.emr_serverless)
+    trigger        = merge({ for key in local.allowed.trigger : key => null }, var.trigger)
+    alarms         = merge({ for key in local.allowed.alarms : key => null }, var.alarms)
   }
 }

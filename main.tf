@@ -1,9 +1,9 @@
 # Composition only: it decides which module gets which input.
 #
-# Inputs are read with lookup, not with try: of a list that holds something yet to be made, try forgets even how long it is.
+# Inputs are read from local.given, not with try: of a list that holds something yet to be made, try forgets even how long it is.
 locals {
   replicates = var.source_database != null
-  source     = merge({}, var.source_database)
+  source     = local.given.source_database
   engine     = try(local.source.engine, "")
   kms        = try(coalesce(var.encryption.mode, "SSE_KMS"), "SSE_KMS") == "SSE_KMS"
   encrypts   = local.kms && try(coalesce(var.encryption.encrypt_logs, true), true)
@@ -20,7 +20,7 @@ locals {
   hears_of_dms = local.replicates ? local.loads || local.is_serverless : local.follows && local.loads
   alarms       = try(coalesce(var.alarms.enabled, true), true)
   # An identifier that is yet to be made cannot be compared with null. But it is a text, so it never equals false, which stands for null here.
-  watches_source = coalesce(lookup(local.source, "identifier", null), false) != false
+  watches_source = coalesce(local.source.identifier, false) != false
   reaches        = try(coalesce(var.merge_job.reach_source, false), false)
 
   # Twice the time between two wake-ups; a day and two hours where the clock asks daily. Null where that is not known.
@@ -55,7 +55,7 @@ module "lake" {
   force_destroy       = var.force_destroy
 
   databases = {
-    create     = lookup(var.catalog, "create_databases", null)
+    create     = local.given.catalog.create_databases
     silver     = module.table_config.config.databases
     quarantine = local.quarantine_database
     catalog_id = local.catalog_id
@@ -76,18 +76,18 @@ module "network" {
   vpc_id     = var.network.vpc_id
   subnet_ids = var.network.subnet_ids
 
-  security_group_ids            = lookup(var.network, "security_group_ids", null)
+  security_group_ids            = local.given.network.security_group_ids
   database_port                 = try(coalesce(local.source.port, null), strcontains(local.engine, "postgres") ? 5432 : 3306)
-  database_security_group_ids   = lookup(var.network, "database_security_group_ids", null)
-  database_cidr_blocks          = lookup(var.network, "database_cidr_blocks", null)
+  database_security_group_ids   = local.given.network.database_security_group_ids
+  database_cidr_blocks          = local.given.network.database_cidr_blocks
   job_security_group_ids        = local.reaches ? lookup(var.merge_job.network, "security_group_ids", null) : []
-  open_database_security_groups = lookup(var.network, "open_database_security_groups", null)
+  open_database_security_groups = local.given.network.open_database_security_groups
 
-  create_s3_endpoint                 = lookup(var.network, "create_s3_endpoint", null)
-  route_table_ids                    = lookup(var.network, "route_table_ids", null)
-  create_secrets_manager_endpoint    = lookup(var.network, "create_secrets_manager_endpoint", null)
-  secrets_manager_cidr_blocks        = lookup(var.network, "secrets_manager_cidr_blocks", null)
-  secrets_manager_client_cidr_blocks = lookup(var.network, "secrets_manager_client_cidr_blocks", null)
+  create_s3_endpoint                 = local.given.network.create_s3_endpoint
+  route_table_ids                    = local.given.network.route_table_ids
+  create_secrets_manager_endpoint    = local.given.network.create_secrets_manager_endpoint
+  secrets_manager_cidr_blocks        = local.given.network.secrets_manager_cidr_blocks
+  secrets_manager_client_cidr_blocks = local.given.network.secrets_manager_client_cidr_blocks
 }
 
 module "replication" {
@@ -113,24 +113,24 @@ module "replication" {
   security_group_ids = module.network[0].security_group_ids
   account_role_arns  = var.account_role_arns
 
-  mode                           = lookup(var.replication, "mode", null)
-  min_capacity_units             = lookup(var.replication, "min_capacity_units", null)
-  max_capacity_units             = lookup(var.replication, "max_capacity_units", null)
-  instance_class                 = lookup(var.replication, "instance_class", null)
-  allocated_storage_gb           = lookup(var.replication, "allocated_storage_gb", null)
-  engine_version                 = lookup(var.replication, "engine_version", null)
-  multi_az                       = lookup(var.replication, "multi_az", null)
-  maintenance_window             = lookup(var.replication, "maintenance_window", null)
-  kms_key_arn                    = lookup(var.replication, "kms_key_arn", null)
-  lob_max_size_kb                = lookup(var.replication, "lob_max_size_kb", null)
-  max_full_load_subtasks         = lookup(var.replication, "max_full_load_subtasks", null)
-  data_error_policy              = lookup(var.replication, "data_error_policy", null)
-  change_processing_tuning       = lookup(var.replication, "change_processing_tuning", null)
-  cdc_max_batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
-  cdc_min_file_size_kb           = lookup(var.replication, "cdc_min_file_size_kb", null)
-  before_images                  = lookup(var.replication, "before_images", null)
-  cdc_start_position             = lookup(var.replication, "cdc_start_position", null)
-  start                          = lookup(var.replication, "start", null)
+  mode                           = local.given.replication.mode
+  min_capacity_units             = local.given.replication.min_capacity_units
+  max_capacity_units             = local.given.replication.max_capacity_units
+  instance_class                 = local.given.replication.instance_class
+  allocated_storage_gb           = local.given.replication.allocated_storage_gb
+  engine_version                 = local.given.replication.engine_version
+  multi_az                       = local.given.replication.multi_az
+  maintenance_window             = local.given.replication.maintenance_window
+  kms_key_arn                    = local.given.replication.kms_key_arn
+  lob_max_size_kb                = local.given.replication.lob_max_size_kb
+  max_full_load_subtasks         = local.given.replication.max_full_load_subtasks
+  data_error_policy              = local.given.replication.data_error_policy
+  change_processing_tuning       = local.given.replication.change_processing_tuning
+  cdc_max_batch_interval_seconds = local.given.replication.cdc_max_batch_interval_seconds
+  cdc_min_file_size_kb           = local.given.replication.cdc_min_file_size_kb
+  before_images                  = local.given.replication.before_images
+  cdc_start_position             = local.given.replication.cdc_start_position
+  start                          = local.given.replication.start
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key
@@ -149,23 +149,26 @@ module "merge_job" {
   bronze_prefix = "${local.bronze_prefix}/"
   databases     = { silver = module.table_config.config.databases, quarantine = local.quarantine_database, catalog_id = local.catalog_id }
   kms_key_arn   = module.lake.kms_key_arn
-  secret_arns   = concat(module.table_config.config.secret_arns, [for secret in [lookup(local.source, "secret_arn", null)] : secret if local.reaches])
+  secret_arns   = concat(module.table_config.config.secret_arns, [for secret in [local.source.secret_arn] : secret if local.reaches])
 
-  secret_kms_key_arns    = [for key in [lookup(local.source, "secret_kms_key_arn", null)] : key if local.reaches && contains(keys(local.source), "secret_kms_key_arn")]
-  additional_policy_json = lookup(var.merge_job, "additional_policy_json", null)
-  package                = lookup(var.merge_job, "package", null)
-  glue_version           = lookup(var.merge_job, "glue_version", null)
-  worker_type            = lookup(var.merge_job, "worker_type", null)
-  number_of_workers      = lookup(var.merge_job, "number_of_workers", null)
-  auto_scaling           = lookup(var.merge_job, "auto_scaling", null)
-  execution_class        = lookup(var.merge_job, "execution_class", null)
-  timeout_minutes        = lookup(var.merge_job, "timeout_minutes", null)
-  max_retries            = lookup(var.merge_job, "max_retries", null)
-  arguments              = lookup(var.merge_job, "arguments", null)
-  spark_conf             = lookup(var.merge_job, "spark_conf", null)
-  maintenance_schedule   = lookup(var.merge_job, "maintenance_schedule", "cron(0 3 * * ? *)")
-  network                = lookup(var.merge_job, "network", null)
-  security_configuration = lookup(var.merge_job, "security_configuration", null)
+  secret_kms_key_arns = [
+    for key in [local.source.secret_kms_key_arn] : key
+    if local.reaches && contains(try(keys(var.source_database), []), "secret_kms_key_arn")
+  ]
+  additional_policy_json = local.given.merge_job.additional_policy_json
+  package                = local.given.merge_job.package
+  glue_version           = local.given.merge_job.glue_version
+  worker_type            = local.given.merge_job.worker_type
+  number_of_workers      = local.given.merge_job.number_of_workers
+  auto_scaling           = local.given.merge_job.auto_scaling
+  execution_class        = local.given.merge_job.execution_class
+  timeout_minutes        = local.given.merge_job.timeout_minutes
+  max_retries            = local.given.merge_job.max_retries
+  arguments              = local.given.merge_job.arguments
+  spark_conf             = local.given.merge_job.spark_conf
+  maintenance_schedule   = local.given.merge_job.maintenance_schedule
+  network                = local.given.merge_job.network
+  security_configuration = local.given.merge_job.security_configuration
   further_role_arns      = local.emr ? [module.emr_serverless[0].role_arn] : []
 
   log_retention_days = var.log_retention_days
@@ -185,16 +188,16 @@ module "emr_serverless" {
   artifacts = { bucket = module.lake.buckets.artifacts.name, kms_key_arn = module.lake.kms_key_arn }
   watch     = { queue_url = local.has_queue ? module.trigger.news_queue.url : null, interval_seconds = try(coalesce(var.trigger.watch.interval_seconds, 10), 10) }
 
-  python                       = lookup(var.emr_serverless, "python", null)
-  driver                       = lookup(var.emr_serverless, "driver", null)
-  executor                     = lookup(var.emr_serverless, "executor", null)
-  initial_capacity             = lookup(var.emr_serverless, "initial_capacity", null)
-  release_label                = lookup(var.emr_serverless, "release_label", null)
-  spark_conf                   = lookup(var.emr_serverless, "spark_conf", null)
-  max_failed_attempts_per_hour = lookup(var.emr_serverless, "max_failed_attempts_per_hour", null)
-  network                      = lookup(var.emr_serverless, "network", null)
-  start                        = lookup(var.emr_serverless, "start", null)
-  starter_zip_path             = lookup(var.emr_serverless, "starter_zip_path", null)
+  python                       = local.given.emr_serverless.python
+  driver                       = local.given.emr_serverless.driver
+  executor                     = local.given.emr_serverless.executor
+  initial_capacity             = local.given.emr_serverless.initial_capacity
+  release_label                = local.given.emr_serverless.release_label
+  spark_conf                   = local.given.emr_serverless.spark_conf
+  max_failed_attempts_per_hour = local.given.emr_serverless.max_failed_attempts_per_hour
+  network                      = local.given.emr_serverless.network
+  start                        = local.given.emr_serverless.start
+  starter_zip_path             = local.given.emr_serverless.starter_zip_path
 
   alarms = { create = local.alarms, topic_arn = local.alarms ? module.observability[0].topic_arn : null, disabled = setintersection(local.disabled_alarms, local.watch_alarms) }
 
@@ -211,13 +214,13 @@ module "trigger" {
   permissions_boundary = var.permissions_boundary
 
   type                     = local.trigger_type
-  schedule                 = lookup(var.trigger, "schedule", null) != null || !local.emr ? lookup(var.trigger, "schedule", null) : "rate(15 minutes)"
-  notification             = lookup(var.trigger, "notification", null)
+  schedule                 = local.given.trigger.schedule != null || !local.emr ? local.given.trigger.schedule : "rate(15 minutes)"
+  notification             = local.given.trigger.notification
   watch                    = merge({ for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }, local.emr ? { queue = local.has_queue } : {})
   starts_runs              = !local.emr
-  batching_window_seconds  = lookup(var.trigger, "batching_window_seconds", null)
-  min_minutes_between_runs = lookup(var.trigger, "min_minutes_between_runs", null)
-  package                  = lookup(var.trigger, "package", null)
+  batching_window_seconds  = local.given.trigger.batching_window_seconds
+  min_minutes_between_runs = local.given.trigger.min_minutes_between_runs
+  package                  = local.given.trigger.package
 
   job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = local.emr ? module.emr_serverless[0].role_name : module.merge_job.role_name, revision = sha1(local.config_json) }
   bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.unmasked_kms_key_arn }
@@ -241,15 +244,15 @@ module "observability" {
   tags          = var.tags
 
   topic = {
-    create      = lookup(var.alarms, "create_topic", null)
-    arn         = lookup(var.alarms, "topic_arn", null)
-    emails      = lookup(var.alarms, "emails", null)
+    create      = local.given.alarms.create_topic
+    arn         = local.given.alarms.topic_arn
+    emails      = local.given.alarms.emails
     kms_key_arn = local.log_key
   }
-  dashboard = lookup(var.alarms, "dashboard", null)
+  dashboard = local.given.alarms.dashboard
   # A watch that runs all the time comes to no end; the module emr-serverless has the alarm in place of no-run.
-  disabled_alarms = local.emr ? setunion(setsubtract(local.disabled_alarms, local.watch_alarms), ["no-run"]) : lookup(var.alarms, "disabled", null)
-  runbook         = lookup(var.alarms, "runbook", null)
+  disabled_alarms = local.emr ? setunion(setsubtract(local.disabled_alarms, local.watch_alarms), ["no-run"]) : local.given.alarms.disabled
+  runbook         = local.given.alarms.runbook
   thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
 
   job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name, watch_log_group = local.emr ? module.emr_serverless[0].log_group : null }
@@ -259,8 +262,8 @@ module "observability" {
     metric_dimensions      = module.replication[0].metric_dimensions
     log_group              = module.replication[0].log_group_name
     has_cdc                = var.migration_type != "full-load"
-    started                = lookup(var.replication, "start", null)
-    batch_interval_seconds = lookup(var.replication, "cdc_max_batch_interval_seconds", null)
+    started                = local.given.replication.start
+    batch_interval_seconds = local.given.replication.cdc_max_batch_interval_seconds
   } : null
   source_database = local.watches_source ? { engine = local.engine, identifier = local.source.identifier } : null
 }

@@ -108,13 +108,13 @@ variable "encryption" {
 
 variable "versioning" {
   description = "Days to keep replaced and deleted objects of created buckets: `bronze` (30), `silver` (7), `quarantine` (7), `artifacts` (90); 0 for none."
-  type        = any
+  type        = map(number)
   default     = {}
   nullable    = false
 
   validation {
-    condition     = can(keys(var.versioning)) && length(setsubtract(try(keys(var.versioning), []), local.allowed.versioning)) == 0
-    error_message = "versioning has ${try(join(", ", setsubtract(keys(var.versioning), local.allowed.versioning)), "no keys")}. Allowed: ${join(", ", local.allowed.versioning)}."
+    condition     = length(setsubtract(keys(var.versioning), local.allowed.versioning)) == 0
+    error_message = "versioning has ${join(", ", setsubtract(keys(var.versioning), local.allowed.versioning))}. Allowed: ${join(", ", local.allowed.versioning)}."
   }
 }
 
@@ -160,11 +160,13 @@ variable "lake_formation" {
 
 variable "access_logs" {
   description = "Bucket, and folder in it, that gets the S3 access logs of the created buckets: `{ bucket, prefix }`; null for none."
-  type = object({
-    bucket = string
-    prefix = optional(string)
-  })
-  default = null
+  type        = map(string)
+  default     = null
+
+  validation {
+    condition     = var.access_logs == null ? true : length(setsubtract(keys(var.access_logs), local.allowed.access_logs)) == 0 && contains(keys(var.access_logs), "bucket")
+    error_message = "access_logs has ${try(join(", ", keys(var.access_logs)), "no keys")}. Allowed: bucket, which is required, and prefix."
+  }
 }
 
 variable "force_destroy" {
