@@ -44,15 +44,19 @@ module "lake" {
   tags          = var.tags
   buckets       = { for role, bucket in var.buckets : role => { create = try(bucket.create, null), name = try(bucket.name, null) } }
 
-  bronze_prefix       = "${local.bronze_prefix}/"
-  bronze_folder       = local.bronze_folder
-  source_tables       = keys(var.tables)
-  past_bronze_folders = local.replicates ? [for epoch in range(max(1, var.load_epoch - 20), max(1, var.load_epoch - 1)) : "${local.bronze_prefix}/epoch-${epoch}/"] : []
-  bronze_retention    = var.bronze_retention
-  versioning          = var.versioning
-  encryption          = { for key, value in var.encryption : key => value if key != "encrypt_logs" }
-  access_logs         = var.access_logs
-  force_destroy       = var.force_destroy
+  bronze_prefix = "${local.bronze_prefix}/"
+  bronze_folder = local.bronze_folder
+  source_tables = keys(var.tables)
+  past_bronze_folders = (
+    local.replicates ?
+    [for epoch in range(max(1, var.load_epoch - 20), max(1, var.load_epoch - 1)) : "${local.bronze_prefix}/epoch-${epoch}/"] :
+    []
+  )
+  bronze_retention = var.bronze_retention
+  versioning       = var.versioning
+  encryption       = { for key, value in var.encryption : key => value if key != "encrypt_logs" }
+  access_logs      = var.access_logs
+  force_destroy    = var.force_destroy
 
   databases = {
     create     = local.given.catalog.create_databases
@@ -63,7 +67,11 @@ module "lake" {
   bronze_tables = var.bronze_tables
   lake_formation = merge(
     { for key, value in var.lake_formation : key => value },
-    try(var.lake_formation.enabled, false) == true ? { writers = merge({ job = module.merge_job.role_arn }, local.emr ? { watch = module.emr_serverless[0].role_arn } : {}) } : {},
+    (
+      try(var.lake_formation.enabled, false) == true ?
+      { writers = merge({ job = module.merge_job.role_arn }, local.emr ? { watch = module.emr_serverless[0].role_arn } : {}) } :
+      {}
+    ),
   )
 }
 
@@ -99,9 +107,11 @@ module "replication" {
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
   source_database      = { for key, value in local.source : key => value if !contains(["port", "identifier"], key) }
-  tables               = { for name, table in module.table_config.config.tables : name => { for key, value in table : key => value if key != "target" && value != null } }
-  migration_type       = var.migration_type
-  load_epoch           = var.load_epoch
+  tables = {
+    for name, table in module.table_config.config.tables : name => { for key, value in table : key => value if key != "target" && value != null }
+  }
+  migration_type = var.migration_type
+  load_epoch     = var.load_epoch
 
   bronze = {
     bucket         = module.lake.buckets.bronze.name
@@ -186,7 +196,10 @@ module "emr_serverless" {
 
   job       = module.merge_job.run
   artifacts = { bucket = module.lake.buckets.artifacts.name, kms_key_arn = module.lake.kms_key_arn }
-  watch     = { queue_url = local.has_queue ? module.trigger.news_queue.url : null, interval_seconds = try(coalesce(var.trigger.watch.interval_seconds, 10), 10) }
+  watch = {
+    queue_url        = local.has_queue ? module.trigger.news_queue.url : null
+    interval_seconds = try(coalesce(var.trigger.watch.interval_seconds, 10), 10)
+  }
 
   python                       = local.given.emr_serverless.python
   driver                       = local.given.emr_serverless.driver
@@ -199,7 +212,11 @@ module "emr_serverless" {
   start                        = local.given.emr_serverless.start
   starter_zip_path             = local.given.emr_serverless.starter_zip_path
 
-  alarms = { create = local.alarms, topic_arn = local.alarms ? module.observability[0].topic_arn : null, disabled = setintersection(local.disabled_alarms, local.watch_alarms) }
+  alarms = {
+    create    = local.alarms
+    topic_arn = local.alarms ? module.observability[0].topic_arn : null
+    disabled  = setintersection(local.disabled_alarms, local.watch_alarms)
+  }
 
   log_retention_days = var.log_retention_days
   log_kms_key_arn    = local.log_key
@@ -213,17 +230,31 @@ module "trigger" {
   tags                 = var.tags
   permissions_boundary = var.permissions_boundary
 
-  type                     = local.trigger_type
-  schedule                 = local.given.trigger.schedule != null || !local.emr ? local.given.trigger.schedule : "rate(15 minutes)"
-  notification             = local.given.trigger.notification
-  watch                    = merge({ for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value }, local.emr ? { queue = local.has_queue } : {})
+  type         = local.trigger_type
+  schedule     = local.given.trigger.schedule != null || !local.emr ? local.given.trigger.schedule : "rate(15 minutes)"
+  notification = local.given.trigger.notification
+  watch = merge(
+    { for key, value in try(var.trigger.watch, null) == null ? {} : var.trigger.watch : key => value },
+    local.emr ? { queue = local.has_queue } : {},
+  )
   starts_runs              = !local.emr
   batching_window_seconds  = local.given.trigger.batching_window_seconds
   min_minutes_between_runs = local.given.trigger.min_minutes_between_runs
   package                  = local.given.trigger.package
 
-  job    = { name = module.merge_job.job_name, arn = module.merge_job.job_arn, config_uri = module.merge_job.config_uri, role_name = local.emr ? module.emr_serverless[0].role_name : module.merge_job.role_name, revision = sha1(local.config_json) }
-  bronze = { bucket = module.lake.buckets.bronze.name, folder = local.bronze_folder, owner = try(var.buckets.bronze.owner, null), kms_key_arn = module.lake.unmasked_kms_key_arn }
+  job = {
+    name       = module.merge_job.job_name
+    arn        = module.merge_job.job_arn
+    config_uri = module.merge_job.config_uri
+    role_name  = local.emr ? module.emr_serverless[0].role_name : module.merge_job.role_name
+    revision   = sha1(local.config_json)
+  }
+  bronze = {
+    bucket      = module.lake.buckets.bronze.name
+    folder      = local.bronze_folder
+    owner       = try(var.buckets.bronze.owner, null)
+    kms_key_arn = module.lake.unmasked_kms_key_arn
+  }
   replication = local.hears_of_dms ? {
     arn      = local.replicates ? module.replication[0].starter.arn : var.replication.existing_task_arn
     loads    = local.loads
@@ -253,10 +284,23 @@ module "observability" {
   # A watch that runs all the time comes to no end; the module emr-serverless has the alarm in place of no-run.
   disabled_alarms = local.emr ? setunion(setsubtract(local.disabled_alarms, local.watch_alarms), ["no-run"]) : local.given.alarms.disabled
   runbook         = local.given.alarms.runbook
-  thresholds      = merge({ for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null }, try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}))
+  thresholds = merge(
+    { for key, hours in { hours_without_run = local.no_run } : key => hours if hours != null },
+    try({ for key, value in var.alarms.thresholds : key => value if value != null }, {}),
+  )
 
-  job     = { name = module.merge_job.job_name, log_group = module.merge_job.log_groups.output, maintenance_name = module.merge_job.maintenance_job_name, watch_log_group = local.emr ? module.emr_serverless[0].log_group : null }
-  trigger = { queue_name = module.trigger.queue.name, dead_letter_queue_name = module.trigger.dead_letter_queue.name, function_name = module.trigger.function.name, log_group = module.trigger.function.log_group }
+  job = {
+    name             = module.merge_job.job_name
+    log_group        = module.merge_job.log_groups.output
+    maintenance_name = module.merge_job.maintenance_job_name
+    watch_log_group  = local.emr ? module.emr_serverless[0].log_group : null
+  }
+  trigger = {
+    queue_name             = module.trigger.queue.name
+    dead_letter_queue_name = module.trigger.dead_letter_queue.name
+    function_name          = module.trigger.function.name
+    log_group              = module.trigger.function.log_group
+  }
   replication = local.replicates ? {
     arn                    = module.replication[0].replication_arn
     metric_dimensions      = module.replication[0].metric_dimensions

@@ -38,7 +38,10 @@ output "quarantine_database" {
 }
 
 output "reader_policy" {
-  description = "Policy for the role of whoever queries the silver tables, as JSON: catalog, files, key; nothing of bronze or quarantine. With `lake_formation.enabled` the catalog and `lakeformation:GetDataAccess` only."
+  description = <<-EOT
+    Policy for the role of whoever queries the silver tables, as JSON: catalog, files, key; nothing of bronze or
+    quarantine. With `lake_formation.enabled` the catalog and `lakeformation:GetDataAccess` only.
+  EOT
   value       = module.lake.reader_policy
 }
 
@@ -62,7 +65,10 @@ output "config_json" {
 }
 
 output "merge_job" {
-  description = "`name`, `arn`, `role_arn`, `arguments`, `script_uri`, `config_uri`, `state_uri`, `log_groups` and `start_command` of the Glue job, and `maintenance_name` of the one that puts the tables in order (null for none)."
+  description = <<-EOT
+    `name`, `arn`, `role_arn`, `arguments`, `script_uri`, `config_uri`, `state_uri`, `log_groups` and `start_command` of
+    the Glue job, and `maintenance_name` of the one that puts the tables in order (null for none).
+  EOT
   value = {
     name          = module.merge_job.job_name
     arn           = module.merge_job.job_arn
@@ -92,7 +98,10 @@ output "trigger" {
 }
 
 output "watch" {
-  description = "With `runtime = \"emr-serverless\"`: `application` (`id`, `arn`, `name`), `role_arn`, `log_group`, `starter` (`name`, `arn`, `log_group`), `run`, `version` and `doctor_command` of the watch; null with `glue`."
+  description = <<-EOT
+    With `runtime = "emr-serverless"`: `application` (`id`, `arn`, `name`), `role_arn`, `log_group`, `starter`
+    (`name`, `arn`, `log_group`), `run`, `version` and `doctor_command` of the watch; null with `glue`.
+  EOT
   value = local.emr ? {
     application    = module.emr_serverless[0].application
     role_arn       = module.emr_serverless[0].role_arn
@@ -105,7 +114,10 @@ output "watch" {
 }
 
 output "replication" {
-  description = "`arn`, `security_group_ids`, `s3_role_arn`, `log_group`, `table_mappings_json`, `task_settings_json` and `commands` of the replication; null without one."
+  description = <<-EOT
+    `arn`, `security_group_ids`, `s3_role_arn`, `log_group`, `table_mappings_json`, `task_settings_json` and `commands`
+    of the replication; null without one.
+  EOT
   value = local.replicates ? {
     arn                 = module.replication[0].replication_arn
     security_group_ids  = module.network[0].security_group_ids
@@ -129,13 +141,25 @@ output "alarms" {
 
   # No validations: they would look at another variable, and be left out where that is wrong as well.
   precondition {
-    condition     = local.emr || local.watches * 60 < try(coalesce(var.merge_job.timeout_minutes, 480), 480)
-    error_message = "trigger.watch.hours: a run would watch for ${local.watches} hours, and Glue end it after ${try(coalesce(var.merge_job.timeout_minutes, 480), 480)} minutes (merge_job.timeout_minutes). Give the timeout more."
+    condition = local.emr || local.watches * 60 < try(coalesce(var.merge_job.timeout_minutes, 480), 480)
+    error_message = join(" ", [
+      "trigger.watch.hours: a run would watch for ${local.watches} hours, and Glue end it after ${try(coalesce(var.merge_job.timeout_minutes, 480), 480)}",
+      "minutes (merge_job.timeout_minutes). Give the timeout more.",
+    ])
   }
 
   precondition {
-    condition     = local.emr || !local.alarms || local.no_run != null || try(contains(var.alarms.disabled, "no-run"), false) || try(var.alarms.thresholds.hours_without_run != null, false)
-    error_message = "alarms.thresholds.hours_without_run is missing: from trigger.schedule = ${jsonencode(local.schedule)} it cannot be told how many hours without a run are too many. Give it (1 to 168, more than the longest time between two runs), or disabled = [\"no-run\"]."
+    condition = (
+      local.emr ||
+      !local.alarms ||
+      local.no_run != null ||
+      try(contains(var.alarms.disabled, "no-run"), false) ||
+      try(var.alarms.thresholds.hours_without_run != null, false)
+    )
+    error_message = join(" ", [
+      "alarms.thresholds.hours_without_run is missing: from trigger.schedule = ${jsonencode(local.schedule)} it cannot be told how many hours without a run",
+      "are too many. Give it (1 to 168, more than the longest time between two runs), or disabled = [\"no-run\"].",
+    ])
   }
 }
 
@@ -151,14 +175,29 @@ output "cross_account_policies" {
     `catalog`: for the resource policy of the Glue catalog.
   EOT
   value = merge(module.merge_job.resource_policies, {
-    bronze = jsonencode({
-      Version   = "2012-10-17"
-      Statement = flatten([for policy in concat([module.merge_job.resource_policies.bronze, module.trigger.resource_policies.bronze], module.replication[*].resource_policies.bronze) : jsondecode(policy).Statement])
-    })
+    bronze = jsonencode(
+      {
+        Version = "2012-10-17"
+        Statement = flatten(
+          [
+            for policy in concat(
+              [module.merge_job.resource_policies.bronze, module.trigger.resource_policies.bronze],
+              module.replication[*].resource_policies.bronze,
+            ) :
+            jsondecode(policy).Statement
+          ],
+        )
+      },
+    )
     key = jsonencode({
       Version = "2012-10-17"
       Statement = concat(
-        flatten([for policy in concat([module.merge_job.resource_policies.key, module.trigger.resource_policies.key], module.replication[*].resource_policies.key) : jsondecode(policy).Statement]),
+        flatten(
+          [
+            for policy in concat([module.merge_job.resource_policies.key, module.trigger.resource_policies.key], module.replication[*].resource_policies.key) :
+            jsondecode(policy).Statement
+          ],
+        ),
         # Logs and alarms only if they are encrypted with it.
         [for statement in jsondecode(module.lake.key_policy).Statement : statement if local.encrypts || try(statement.Sid, "") == "LakeFormation"],
       )

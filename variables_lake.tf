@@ -4,7 +4,8 @@
 
 variable "bronze" {
   description = <<-EOT
-    - `prefix`: folder of this pipeline in the bronze bucket, without slashes at its ends; by default `dms/<name>`. With `source_database` its last part is `name`, and the load epoch's folder follows;
+    - `prefix`: folder of this pipeline in the bronze bucket, without slashes at its ends; by default `dms/<name>`. With
+      `source_database` its last part is `name`, and the load epoch's folder follows;
       without, the files of `schema/table/` lie directly in it
     - `format`, `csv`, `change`: how something else than this module's replication writes the files: `bronze` of `docs/configuration.md`
   EOT
@@ -13,12 +14,19 @@ variable "bronze" {
   nullable    = false
 
   validation {
-    condition     = can(keys(var.bronze)) && length(setsubtract(try(keys(var.bronze), []), local.allowed.bronze)) == 0
-    error_message = "bronze has ${try(join(", ", setsubtract(keys(var.bronze), local.allowed.bronze)), "no keys")}. Allowed: ${join(", ", local.allowed.bronze)}."
+    condition = can(keys(var.bronze)) && length(setsubtract(try(keys(var.bronze), []), local.allowed.bronze)) == 0
+    error_message = join(" ", [
+      "bronze has",
+      "${try(join(", ", setsubtract(keys(var.bronze), local.allowed.bronze)), "no keys")}.",
+      "Allowed: ${join(", ", local.allowed.bronze)}.",
+    ])
   }
   validation {
-    condition     = var.source_database == null || length(setintersection(try(keys(var.bronze), []), ["format", "csv", "change"])) == 0
-    error_message = "bronze has ${try(join(", ", setintersection(keys(var.bronze), ["format", "csv", "change"])), "")}: these describe files of somebody else, and source_database makes files of our own."
+    condition = var.source_database == null || length(setintersection(try(keys(var.bronze), []), ["format", "csv", "change"])) == 0
+    error_message = join(" ", [
+      "bronze has ${try(join(", ", setintersection(keys(var.bronze), ["format", "csv", "change"])), "")}: these describe files of somebody else, and",
+      "source_database makes files of our own.",
+    ])
   }
   validation {
     condition     = try(var.bronze.prefix, null) == null ? true : can(regex("^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$", var.bronze.prefix))
@@ -38,28 +46,50 @@ variable "bronze_retention" {
   nullable    = false
 
   validation {
-    condition     = can(keys(var.bronze_retention)) && length(setsubtract(try(keys(var.bronze_retention), []), local.allowed.retention)) == 0
-    error_message = "bronze_retention has ${try(join(", ", setsubtract(keys(var.bronze_retention), local.allowed.retention)), "no keys")}. Allowed: ${join(", ", local.allowed.retention)}."
+    condition = can(keys(var.bronze_retention)) && length(setsubtract(try(keys(var.bronze_retention), []), local.allowed.retention)) == 0
+    error_message = join(" ", [
+      "bronze_retention has ${try(join(", ", setsubtract(keys(var.bronze_retention), local.allowed.retention)), "no keys")}. Allowed:",
+      "${join(", ", local.allowed.retention)}.",
+    ])
   }
   validation {
-    condition     = try(var.bronze_retention.changes_expire_after_days, null) == null || !anytrue([for table in try(values(var.tables), []) : try(startswith(table.load.parallel.type, "partitions"), false)])
-    error_message = "bronze_retention.changes_expire_after_days: a table is loaded by partitions (load.parallel.type), whose folders may be named like the year folders of change files, and the full load would expire with them."
+    condition = (
+      try(var.bronze_retention.changes_expire_after_days, null) == null ||
+      !anytrue([for table in try(values(var.tables), []) : try(startswith(table.load.parallel.type, "partitions"), false)])
+    )
+    error_message = join(" ", [
+      "bronze_retention.changes_expire_after_days: a table is loaded by partitions (load.parallel.type), whose folders may be named like the year folders of",
+      "change files, and the full load would expire with them.",
+    ])
   }
   validation {
-    condition     = try(var.bronze_retention.changes_expire_after_days, null) == null || var.source_database != null
-    error_message = "bronze_retention.changes_expire_after_days: only in the layout of this module's replication can change files be distinguished from the full load; source_database is null."
+    condition = try(var.bronze_retention.changes_expire_after_days, null) == null || var.source_database != null
+    error_message = join(" ", [
+      "bronze_retention.changes_expire_after_days: only in the layout of this module's replication can change files be distinguished from the full load;",
+      "source_database is null.",
+    ])
   }
 }
 
 variable "bronze_tables" {
-  description = "External Glue tables over bronze for Athena, by `schema.table`: `columns` (list of `{ name, type }` with Hive types) and `key`; see the module lake. None by default."
+  description = <<-EOT
+    External Glue tables over bronze for Athena, by `schema.table`: `columns` (list of `{ name, type }` with Hive types)
+    and `key`; see the module lake. None by default.
+  EOT
   type        = any
   default     = {}
   nullable    = false
 
   validation {
-    condition     = can(keys(var.bronze_tables)) && length(setsubtract(flatten([for table in try(values(var.bronze_tables), []) : try(keys(table), [])]), local.allowed.bronze_table)) == 0
-    error_message = "bronze_tables: found ${try(join(", ", setsubtract(flatten([for table in values(var.bronze_tables) : keys(table)]), local.allowed.bronze_table)), "no object")}. Allowed for each table: ${join(", ", local.allowed.bronze_table)}."
+    condition = (
+      can(keys(var.bronze_tables)) &&
+      length(setsubtract(flatten([for table in try(values(var.bronze_tables), []) : try(keys(table), [])]), local.allowed.bronze_table)) == 0
+    )
+    error_message = join(" ", [
+      "bronze_tables: found",
+      "${try(join(", ", setsubtract(flatten([for table in values(var.bronze_tables) : keys(table)]), local.allowed.bronze_table)), "no object")}. Allowed for",
+      "each table: ${join(", ", local.allowed.bronze_table)}.",
+    ])
   }
   validation {
     condition     = try(length(var.bronze_tables) == 0, true) || try(var.bronze.format, null) == null || try(var.bronze.format, null) == "parquet"
@@ -83,8 +113,28 @@ variable "buckets" {
   nullable    = false
 
   validation {
-    condition     = can(keys(var.buckets)) && length(setsubtract(try(keys(var.buckets), []), local.allowed.buckets)) == 0 && length(setsubtract(flatten([for bucket in try(values(var.buckets), []) : try(keys(bucket), [])]), local.allowed.bucket)) == 0
-    error_message = "buckets has ${try(join(", ", concat(tolist(setsubtract(keys(var.buckets), local.allowed.buckets)), tolist(setsubtract(flatten([for bucket in values(var.buckets) : keys(bucket)]), local.allowed.bucket)))), "no keys")}. Allowed: ${join(", ", local.allowed.buckets)}, and for each ${join(", ", local.allowed.bucket)}."
+    condition = (
+      can(keys(var.buckets)) &&
+      length(setsubtract(try(keys(var.buckets), []), local.allowed.buckets)) == 0 &&
+      length(setsubtract(flatten([for bucket in try(values(var.buckets), []) : try(keys(bucket), [])]), local.allowed.bucket)) == 0
+    )
+    error_message = join(" ", [
+      "buckets has",
+      format(
+        "%s.",
+        try(
+          join(
+            ", ",
+            concat(
+              tolist(setsubtract(keys(var.buckets), local.allowed.buckets)),
+              tolist(setsubtract(flatten([for bucket in values(var.buckets) : keys(bucket)]), local.allowed.bucket)),
+            ),
+          ),
+          "no keys",
+        ),
+      ),
+      "Allowed: ${join(", ", local.allowed.buckets)}, and for each ${join(", ", local.allowed.bucket)}.",
+    ])
   }
 }
 
@@ -101,8 +151,12 @@ variable "encryption" {
   nullable    = false
 
   validation {
-    condition     = can(keys(var.encryption)) && length(setsubtract(try(keys(var.encryption), []), local.allowed.encryption)) == 0
-    error_message = "encryption has ${try(join(", ", setsubtract(keys(var.encryption), local.allowed.encryption)), "no keys")}. Allowed: ${join(", ", local.allowed.encryption)}."
+    condition = can(keys(var.encryption)) && length(setsubtract(try(keys(var.encryption), []), local.allowed.encryption)) == 0
+    error_message = join(" ", [
+      "encryption has",
+      "${try(join(", ", setsubtract(keys(var.encryption), local.allowed.encryption)), "no keys")}.",
+      "Allowed: ${join(", ", local.allowed.encryption)}.",
+    ])
   }
 }
 
@@ -113,8 +167,12 @@ variable "versioning" {
   nullable    = false
 
   validation {
-    condition     = length(setsubtract(keys(var.versioning), local.allowed.versioning)) == 0
-    error_message = "versioning has ${join(", ", setsubtract(keys(var.versioning), local.allowed.versioning))}. Allowed: ${join(", ", local.allowed.versioning)}."
+    condition = length(setsubtract(keys(var.versioning), local.allowed.versioning)) == 0
+    error_message = join(" ", [
+      "versioning has",
+      "${join(", ", setsubtract(keys(var.versioning), local.allowed.versioning))}. Allowed:",
+      "${join(", ", local.allowed.versioning)}.",
+    ])
   }
 }
 
@@ -133,12 +191,23 @@ variable "catalog" {
   nullable    = false
 
   validation {
-    condition     = can(keys(var.catalog)) && length(setsubtract(try(keys(var.catalog), []), local.allowed.catalog)) == 0
-    error_message = "catalog has ${try(join(", ", setsubtract(keys(var.catalog), local.allowed.catalog)), "no keys")}. Allowed: ${join(", ", local.allowed.catalog)}."
+    condition = can(keys(var.catalog)) && length(setsubtract(try(keys(var.catalog), []), local.allowed.catalog)) == 0
+    error_message = join(" ", [
+      "catalog has",
+      "${try(join(", ", setsubtract(keys(var.catalog), local.allowed.catalog)), "no keys")}.",
+      "Allowed: ${join(", ", local.allowed.catalog)}.",
+    ])
   }
   validation {
-    condition     = try(var.catalog.properties, null) == null ? true : can({ for key, value in var.catalog.properties : key => tostring(value) }) && can(keys(var.catalog.properties))
-    error_message = "catalog.properties is ${try(jsonencode(var.catalog.properties), "something")}. Expected an object of texts, such as { \"client.region\" = \"eu-central-1\" }."
+    condition = (
+      try(var.catalog.properties, null) == null ?
+      true :
+      can({ for key, value in var.catalog.properties : key => tostring(value) }) && can(keys(var.catalog.properties))
+    )
+    error_message = join(" ", [
+      "catalog.properties is ${try(jsonencode(var.catalog.properties), "something")}. Expected an",
+      "object of texts, such as { \"client.region\" = \"eu-central-1\" }.",
+    ])
   }
 }
 
@@ -153,8 +222,11 @@ variable "lake_formation" {
   nullable    = false
 
   validation {
-    condition     = can(keys(var.lake_formation)) && length(setsubtract(try(keys(var.lake_formation), []), local.allowed.lake_formation)) == 0
-    error_message = "lake_formation has ${try(join(", ", setsubtract(keys(var.lake_formation), local.allowed.lake_formation)), "no keys")}. Allowed: ${join(", ", local.allowed.lake_formation)}."
+    condition = can(keys(var.lake_formation)) && length(setsubtract(try(keys(var.lake_formation), []), local.allowed.lake_formation)) == 0
+    error_message = join(" ", [
+      "lake_formation has ${try(join(", ", setsubtract(keys(var.lake_formation), local.allowed.lake_formation)), "no keys")}. Allowed:",
+      "${join(", ", local.allowed.lake_formation)}.",
+    ])
   }
 }
 
@@ -164,13 +236,21 @@ variable "access_logs" {
   default     = null
 
   validation {
-    condition     = var.access_logs == null ? true : length(setsubtract(keys(var.access_logs), local.allowed.access_logs)) == 0 && contains(keys(var.access_logs), "bucket")
+    condition = (
+      var.access_logs == null ?
+      true :
+      length(setsubtract(keys(var.access_logs), local.allowed.access_logs)) == 0 && contains(keys(var.access_logs), "bucket")
+    )
     error_message = "access_logs has ${try(join(", ", keys(var.access_logs)), "no keys")}. Allowed: bucket, which is required, and prefix."
   }
 }
 
 variable "force_destroy" {
-  description = "Let `terraform destroy` delete the pipeline: created buckets with their objects, the key, the databases, and what runs. Until true has been applied, AWS refuses the first deletion, also when the buckets are empty, and nothing is destroyed."
+  description = <<-EOT
+    Let `terraform destroy` delete the pipeline: created buckets with their objects, the key, the databases, and what
+    runs. Until true has been applied, AWS refuses the first deletion, also when the buckets are empty, and nothing is
+    destroyed.
+  EOT
   type        = bool
   default     = false
   nullable    = false

@@ -1,4 +1,4 @@
-"""Check the Terraform code with terraform fmt, tflint and checkov.
+"""Check the Terraform code: the lengths of lines, terraform fmt, tflint and checkov.
 
 tflint and checkov are not packages of this project: tflint is a Go program, and checkov pins its own boto3. A tool that is not on PATH is
 installed into .tools once: Go builds tflint, and checkov gets a virtual environment. A tool that cannot be installed is reported and
@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"
 TFLINT = "v0.64.0"
 CHECKOV = "3.3.30"
+LONGEST_LINE = 160
 _TFLINT_MODULE = f"github.com/terraform-linters/tflint@{TFLINT}"
 
 _PARSE = """
@@ -97,6 +98,18 @@ def sources() -> list[Path]:
     return sorted([*ROOT.glob("*.tf"), *(ROOT / "terraform").rglob("*.tf")])
 
 
+def check_lengths() -> int:
+    """Refuse lines that are too long to read beside another file. A reason that checkov is given must stay on its line."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {len(line)} characters, {LONGEST_LINE} are allowed\n"
+        for path in sources()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if len(line) > LONGEST_LINE and not line.lstrip().startswith("#checkov:skip=")
+    ]
+    sys.stderr.write("".join(found))
+    return int(bool(found))
+
+
 def check_format() -> int:
     """Run terraform fmt."""
     # Terraform warns about a configuration file that is set and missing; this command needs none.
@@ -122,11 +135,11 @@ def check_checkov() -> int:
     return _call([program, "--config-file", ROOT / ".checkov.yaml"]) or int(bool(unread))
 
 
-CHECKS = {"terraform fmt": check_format, "tflint": check_tflint, "checkov": check_checkov}
+CHECKS = {"line lengths": check_lengths, "terraform fmt": check_format, "tflint": check_tflint, "checkov": check_checkov}
 
 
 def main() -> int:
-    """Run all three; the exit code is 1 if one found something or, if it is required, could not run."""
+    """Run all of them; the exit code is 1 if one found something or, if it is required, could not run."""
     failed = []
     for name, check in CHECKS.items():
         try:

@@ -61,8 +61,9 @@ def short_type(value: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a description as one cell: lines that begin with a dash or a back-tick stay lines, wrapped text is joined."""
-    joined = re.sub(r"\n(?=\s*[-`])", "<br>", text.strip())
+    """Return a description as one cell: lines that begin with a dash or a back-tick stay lines, wrapped and indented text is joined."""
+    # What is read of a heredoc has its quotes escaped.
+    joined = re.sub(r"\n(?=[-`])", "<br>", text.strip().replace('\\"', '"'))
     return re.sub(r"\s*\n\s*", " ", joined).replace("|", "\\|")
 
 

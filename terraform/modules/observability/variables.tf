@@ -4,13 +4,19 @@ variable "name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
-    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+    condition = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = join(" ", [
+      "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single",
+      "hyphens, beginning with a letter and not ending with a hyphen.",
+    ])
   }
 }
 
 variable "region_suffix" {
-  description = "Ends the name of the dashboard, which all Regions of an account share: give one, such as `use1`, to a second pipeline of this name in another Region."
+  description = <<-EOT
+    Ends the name of the dashboard, which all Regions of an account share: give one, such as `use1`, to a second
+    pipeline of this name in another Region.
+  EOT
   type        = string
   default     = ""
   nullable    = false
@@ -58,8 +64,11 @@ variable "topic" {
     error_message = "topic.emails: only a topic that is made here gets subscriptions; found ${length(var.topic.emails)} for ${coalesce(var.topic.arn, "-")}."
   }
   validation {
-    condition     = alltrue([for address in var.topic.emails : can(regex("^[^@\\s]+@[^@\\s]+$", address))])
-    error_message = "topic.emails: found ${join(", ", [for address in var.topic.emails : jsonencode(address) if !can(regex("^[^@\\s]+@[^@\\s]+$", address))])}; expected addresses."
+    condition = alltrue([for address in var.topic.emails : can(regex("^[^@\\s]+@[^@\\s]+$", address))])
+    error_message = join(" ", [
+      "topic.emails: found ${join(", ", [for address in var.topic.emails : jsonencode(address) if !can(regex("^[^@\\s]+@[^@\\s]+$", address))])}; expected",
+      "addresses.",
+    ])
   }
 }
 
@@ -70,23 +79,39 @@ variable "disabled_alarms" {
   nullable    = false
 
   validation {
-    condition = length(setsubtract(var.disabled_alarms, [
-      "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
-      "replication-capacity", "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage", "replication-state", "job-state",
-    ])) == 0
-    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, replication-capacity, table-suspended, value-truncated, load-error, log-silent, slot-lag, source-storage, replication-state, job-state."
+    condition = length(
+      setsubtract(
+        var.disabled_alarms,
+        [
+          "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency",
+          "target-latency", "replication-capacity", "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage",
+          "replication-state", "job-state",
+        ],
+      ),
+    ) == 0
+    error_message = join(" ", [
+      "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters,",
+      "trigger-needs-help, trigger-errors, source-latency, target-latency, replication-capacity, table-suspended, value-truncated, load-error, log-silent,",
+      "slot-lag, source-storage, replication-state, job-state.",
+    ])
   }
 }
 
 variable "runbook" {
-  description = "Where `docs/operations.md` is, which each notification names with the paragraph of its alarm: a URL that your operators can open, such as of a copy in your wiki."
+  description = <<-EOT
+    Where `docs/operations.md` is, which each notification names with the paragraph of its alarm: a URL that your
+    operators can open, such as of a copy in your wiki.
+  EOT
   type        = string
   default     = "docs/operations.md"
   nullable    = false
 
   validation {
-    condition     = can(regex("^[^\\s#\"]{1,300}$", var.runbook))
-    error_message = "runbook is ${jsonencode(var.runbook)}. Write a path or a URL of at most 300 characters, without blanks, quotes and '#': the alarm's own anchor is added."
+    condition = can(regex("^[^\\s#\"]{1,300}$", var.runbook))
+    error_message = join(" ", [
+      "runbook is ${jsonencode(var.runbook)}. Write a path or a URL of at most 300 characters,",
+      "without blanks, quotes and '#': the alarm's own anchor is added.",
+    ])
   }
 }
 
@@ -123,12 +148,22 @@ variable "thresholds" {
   nullable = false
 
   validation {
-    condition     = var.thresholds.hours_without_run >= 1 && var.thresholds.hours_without_run <= 168 && floor(var.thresholds.hours_without_run) == var.thresholds.hours_without_run
-    error_message = "thresholds.hours_without_run is ${var.thresholds.hours_without_run}. Allowed: 1 to 168 (CloudWatch looks back 7 days); without such an alarm, disabled_alarms = [\"no-run\"]."
+    condition = (
+      var.thresholds.hours_without_run >= 1 &&
+      var.thresholds.hours_without_run <= 168 &&
+      floor(var.thresholds.hours_without_run) == var.thresholds.hours_without_run
+    )
+    error_message = join(" ", [
+      "thresholds.hours_without_run is ${var.thresholds.hours_without_run}. Allowed: 1 to 168 (CloudWatch looks back 7 days); without such an alarm,",
+      "disabled_alarms = [\"no-run\"].",
+    ])
   }
   validation {
-    condition     = var.thresholds.replication_capacity_percent < 100
-    error_message = "thresholds.replication_capacity_percent is ${var.thresholds.replication_capacity_percent}. Allowed: 0 to less than 100; without such an alarm, disabled_alarms = [\"replication-capacity\"]."
+    condition = var.thresholds.replication_capacity_percent < 100
+    error_message = join(" ", [
+      "thresholds.replication_capacity_percent is ${var.thresholds.replication_capacity_percent}. Allowed: 0 to less than 100; without such an alarm,",
+      "disabled_alarms = [\"replication-capacity\"].",
+    ])
   }
   validation {
     condition     = alltrue([for value in values(var.thresholds) : try(value >= 0, value == null)])
@@ -141,7 +176,12 @@ variable "thresholds" {
 ################################################################################
 
 variable "job" {
-  description = "The Glue job: `name`; `log_group`, the group with its own JSON lines (output `log_groups.output` of the module merge-job); `maintenance_name`, the job that puts the tables in order, null for none; `watch_log_group`, the group whose lines are counted in place of the job's where a watch elsewhere merges (output `log_group` of the module emr-serverless), null for none."
+  description = <<-EOT
+    The Glue job: `name`; `log_group`, the group with its own JSON lines (output `log_groups.output` of the module
+    merge-job); `maintenance_name`, the job that puts the tables in order, null for none; `watch_log_group`, the group
+    whose lines are counted in place of the job's where a watch elsewhere merges (output `log_group` of the module
+    emr-serverless), null for none.
+  EOT
   type        = object({ name = string, log_group = string, maintenance_name = optional(string), watch_log_group = optional(string) })
   nullable    = false
 }
@@ -161,7 +201,8 @@ variable "replication" {
   description = <<-EOT
     The DMS replication; null for none.
     - `arn`, `metric_dimensions`: outputs `replication_arn` and `metric_dimensions` of the module replication
-    - `log_group`: its log group, where Terraform makes it; null for none, and then its lines are not counted: suspended tables, values that were cut, errors of the full load
+    - `log_group`: its log group, where Terraform makes it; null for none, and then its lines are not counted: suspended
+      tables, values that were cut, errors of the full load
     - `has_cdc`: false for a full load only, which has no latency
     - `started`: false where it is not meant to run; its silence is no alarm then
     - `batch_interval_seconds`: how long DMS gathers changes for a file
@@ -187,11 +228,21 @@ variable "source_database" {
   default     = null
 
   validation {
-    condition     = var.source_database == null ? true : contains(["postgres", "aurora-postgresql", "mysql", "mariadb", "aurora-mysql"], var.source_database.engine)
-    error_message = "source_database.engine is ${jsonencode(try(var.source_database.engine, null))}. Allowed: postgres, aurora-postgresql, mysql, mariadb, aurora-mysql."
+    condition = (
+      var.source_database == null ?
+      true :
+      contains(["postgres", "aurora-postgresql", "mysql", "mariadb", "aurora-mysql"], var.source_database.engine)
+    )
+    error_message = join(" ", [
+      "source_database.engine is ${jsonencode(try(var.source_database.engine, null))}. Allowed:",
+      "postgres, aurora-postgresql, mysql, mariadb, aurora-mysql.",
+    ])
   }
   validation {
-    condition     = var.source_database == null ? true : var.source_database.identifier != null
-    error_message = "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the root module write identifier = null itself, for a variable that is null cannot be told from a name that is yet to be made."
+    condition = var.source_database == null ? true : var.source_database.identifier != null
+    error_message = join(" ", [
+      "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the root module write identifier = null",
+      "itself, for a variable that is null cannot be told from a name that is yet to be made.",
+    ])
   }
 }
