@@ -113,13 +113,13 @@ def check_lengths() -> int:
 def check_format() -> int:
     """Run terraform fmt."""
     # Terraform warns about a configuration file that is set and missing; this command needs none.
-    command = [terraform(), "fmt", "-check", "-diff"]
+    command: list[str | Path] = [terraform(), "fmt", "-check", "-diff"]
     return _call(command, TF_CLI_CONFIG_FILE=os.devnull) or _call([*command, "-recursive", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
 
 
 def check_tflint() -> int:
     """Run tflint in every folder with Terraform code. Not recursively from the root: it would walk through environments too."""
-    command = [tflint(), f"--config={ROOT / '.tflint.hcl'}"]
+    command: list[str | Path] = [tflint(), f"--config={ROOT / '.tflint.hcl'}"]
     return _call(command) or _call([*command, "--recursive", "--chdir=terraform"])
 
 
