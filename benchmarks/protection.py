@@ -64,8 +64,8 @@ def main(
 
 @contextmanager
 def _unprotected() -> Iterator[None]:
-    def without(value_columns: Sequence[str], *, context: bool) -> list[str]:
-        aggregates = latest_aggregates(value_columns, context=context)
+    def without(value_columns: Sequence[str], *, with_context: bool) -> list[str]:
+        aggregates = latest_aggregates(value_columns, with_context=with_context)
         names = [one.rpartition(" AS ")[2] for one in aggregates]
         assert {LOW, FILE_TIME} <= set(names)
         return [f"CAST(NULL AS string) AS {name}" if name in (LOW, FILE_TIME) else one for name, one in zip(names, aggregates, strict=True)]

@@ -178,7 +178,8 @@ def _loading(spark: SparkSession, work: Path, rows: int, warm_ups: int, repetiti
 
 def _growing(lakes: dict[str, Lake], size: int, warm_ups: int, repetitions: int) -> Figure:
     """Merge batches of recent keys into the small and the large table, in turn."""
-    taken, sources, touched = {}, {}, {}
+    taken, sources = dict[str, list[float]](), dict[str, Source]()
+    touched = dict[str, list[Any]]()
     jobs = {}
     for name, lake in lakes.items():
         lake.reset()

@@ -87,13 +87,13 @@ def _measure(server: LocalPostgres, work: Path, size: int, count: int, heap: str
         _load(server.dsn(database), tables, work)
         document = _document(work, tables)
         environment = {**os.environ, "DMS_ICEBERG_DRIVER_MEMORY": heap}
-        merge = [sys.executable, "-m", "dms_iceberg.cli.app", "run", document, "--json"]
+        merge = [sys.executable, "-m", "dms_iceberg.cli.app", "run", str(document), "--json"]
         subprocess.run(merge, check=True, env=environment, stdout=subprocess.DEVNULL)
         for statement in _TAMPER:
             connection.execute(statement.format(table=tables[-1]))
     memory = work / "memory"
     url = f"postgresql://postgres@127.0.0.1:{server.port}/{database}?sslmode=disable"
-    command = [sys.executable, "-c", _MEASURED, memory, "verify", document, "--source", url, "--tries", "0", "--json"]
+    command = [sys.executable, "-c", _MEASURED, str(memory), "verify", str(document), "--source", url, "--tries", "0", "--json"]
     started = time.perf_counter()
     done = subprocess.run(command, check=False, env=environment, stdout=subprocess.PIPE)
     seconds = time.perf_counter() - started

@@ -10,7 +10,7 @@ import typer
 
 from benchmarks.full.cases import CASES
 from benchmarks.full.charts import draw
-from benchmarks.full.report import TITLES, markdown, shares
+from benchmarks.full.report import TITLES, markdown
 
 _CAPTIONS = {
     "batch.svg": "Seconds per batch",
@@ -21,15 +21,13 @@ _CAPTIONS = {
 
 
 _READ_WITH = (
-    "How to read these figures:\n",
-    "- A plain MERGE, merge-on-read, takes somewhat less than the job where changes come in order. Speed is not the job's",
-    "  purpose: it looks for late changes, and commits its progress with the rows. The hand-written script is copy-on-write,",
-    "  Iceberg's default.",
+    "- A plain MERGE, merge-on-read, takes somewhat less than the job where changes come in order: the job also looks for",
+    "  late changes and commits its progress with the rows. The hand-written script is copy-on-write, Iceberg's default.",
     "- In `late-file-100k` the scripts for Iceberg and Delta are wrong because they compare no sequence with the table, not",
-    "  because of the formats. A column for it and a condition in the MERGE would correct them here (a row that was deleted",
-    "  meanwhile needs more).",
-    "- `hudi-dms` is Hudi's treatment of the payload for DMS since 1.1, ordering by commit time: it needs changes in strict",
-    "  order. `hudi-event-time` orders by the sequence.\n",
+    "  because of the formats. A sequence column and a condition in the MERGE would correct them here (a deleted row needs",
+    "  more).",
+    "- `hudi-dms` is Hudi's payload for DMS, which since 1.1 orders by commit time and needs changes in strict order.",
+    "  `hudi-event-time` orders by the sequence.\n",
 )
 
 
@@ -55,13 +53,12 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "# Benchmarks beside Delta Lake, Apache Hudi and Iceberg's own MERGE\n"
     yield "<!-- Written by `python -m benchmarks.full.publish`; the words are in benchmarks/full/publish.py. -->\n"
     yield f"{len(_names(cases))} programs merge the same change files of AWS DMS into a table of {document['rows']:,} rows."
-    yield "Every result is compared with the source. [benchmarks/README.md](../../benchmarks/README.md) has the cases, every"
-    yield "setting of every contestant with its reason, what makes the comparison fair, and the findings.\n"
+    yield "Every result is compared with the source. [benchmarks/README.md](../../benchmarks/README.md) has all cases,"
+    yield "settings, reasons for fairness, and findings.\n"
     yield f"Measured on {document['measured_at']}: {machine['system']} on {machine['architecture']}, {machine['cores']} cores,"
-    yield f"{machine['memory_gib']} GiB, a local disk. Each contestant ran in a process of its own, with {each['cores']} cores"
-    yield f"and a heap of {each['heap']}: one table, a warm process, no object storage. Each case"
-    yield f"begins with {_batches(document['warm_ups'])} that"
-    yield f"do not count; the figure is the median of the next {document['repetitions']}."
+    yield f"{machine['memory_gib']} GiB, a local disk. Each contestant had its own warm process with {each['cores']} cores and a heap"
+    yield f"of {each['heap']}: one table, no object storage. {_batches(document['warm_ups'])} of each case do not count;"
+    yield f"the figure is the median of the next {document['repetitions']}."
     if note:
         yield f"\n{textwrap.fill(note, 118, break_long_words=False, break_on_hyphens=False)}"
     missing = [f"`{name}`" for name in CASES if name not in {case["name"] for case in cases}]
@@ -70,26 +67,20 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
     yield "\n| case | changes a batch | |\n|---|---|---|"
     yield from (f"| `{case['name']}` | {case['changes']:,} | {case['says']} |" for case in cases)
     yield from ("", "| | |", "|---|---|", *(f"| `{name}` | {_title(name)} |" for name in _names(cases)))
-    yield "\n## Seconds per batch\n\nIn brackets: keys whose row in the table differs from the source after the last batch.\n"
+    yield "\n## Seconds per batch\n\nIn brackets: keys whose row differs from the source after the last batch.\n"
     yield from _section(cases, "median_s", ["batch.svg", "sizes.svg"], charts)
-    yield "Fastest and slowest of the batches that count:\n"
+    yield "Fastest and slowest batch:\n"
     yield markdown(cases, "spread")
     yield from _READ_WITH
-    yield "## Processor seconds per batch\n\nThe sum over all cores: Python and JVM, its compiler and garbage collector included.\n"
+    yield "## Processor seconds per batch\n\nOver all cores: Python and JVM with compiler and garbage collector.\n"
     yield from _section(cases, "cpu_s", ["cpu.svg"], charts)
-    yield "## The job beside each of the others\n"
-    yield "The job's processor seconds divided by the other's: smaller is better, and below 1 the job takes less. A star: the"
-    yield "other's table was wrong.\n"
-    yield shares(cases, "cpu_s")
-    yield "The same for seconds:\n"
-    yield shares(cases, "median_s")
     yield "## Seconds to read the table afterwards\n"
-    yield "A scan of the source's columns with a 64-bit hash over them and its sum, after the last batch. Nothing has compacted the"
-    yield "table between batches. The figure is the faster of two scans, in a process that has read little before: a rough figure.\n"
+    yield "A scan of the source's columns with a 64-bit hash and its sum, after the last batch and without compaction. The"
+    yield "faster of two scans in a process that has read little before: a rough figure.\n"
     yield from _section(cases, "read_s", ["read.svg"], charts)
     if loaded := document.get("loaded"):
         yield "## Tables as loaded\n"
-        yield "Each contestant's own writer, with its own defaults. Columns beside the source's are the contestant's own.\n"
+        yield "Each contestant's own writer, defaults and additional columns.\n"
         yield "| | data files | MiB | compression |\n|---|---|---|---|"
         yield from (f"| `{name}` | {one['data_files']} | {one['mib']:.0f} | {one['compression']} |" for name, one in loaded.items())
         yield ""
@@ -103,7 +94,7 @@ def page(document: Mapping[str, Any], charts: set[str], note: str) -> Iterator[s
 
 
 def _batches(count: int) -> str:
-    return "a batch" if count == 1 else f"{count} batches"
+    return "The first batch" if count == 1 else f"The first {count} batches"
 
 
 def _names(cases: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -130,12 +130,6 @@ def markdown(cases: Sequence[Mapping[str, Any]], figure: str = "median_s") -> st
     return _markdown_table(cases, there, lambda found, name: _markdown_cell(found.get(name), figure))
 
 
-def shares(cases: Sequence[Mapping[str, Any]], figure: str) -> str:
-    """Return a Markdown table of the job's ``figure`` divided by that of each other contestant; a star where its table is wrong."""
-    others = {result["contestant"] for case in cases for result in case["results"]} - {"job"}
-    return _markdown_table(cases, others, lambda found, name: _share(found.get("job"), found.get(name), figure))
-
-
 def _markdown_table(cases: Sequence[Mapping[str, Any]], there: Collection[str], show: Callable[[Mapping[str, Any], str], str]) -> str:
     """Return a row for each case and a column for each contestant that is ``there``; ``show`` gets a case's results by contestant."""
     names = [name for name in TITLES if name in there]
@@ -144,12 +138,6 @@ def _markdown_table(cases: Sequence[Mapping[str, Any]], there: Collection[str], 
         found = {result["contestant"]: result for result in case["results"]}
         lines.append(f"| {case['name']} | {' | '.join(show(found, name) for name in names)} |")
     return "\n".join(lines) + "\n"
-
-
-def _share(job: Mapping[str, Any] | None, other: Mapping[str, Any] | None, figure: str) -> str:
-    if job is None or other is None or not job[figure] or not other[figure]:
-        return ""
-    return f"{job[figure] / other[figure]:.2f}{'*' if other['correct'] is False else ''}"
 
 
 def _markdown_cell(result: Mapping[str, Any] | None, figure: str) -> str:

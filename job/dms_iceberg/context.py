@@ -128,8 +128,8 @@ class BatchPlan:
 
     @property
     def effective_truncates(self) -> list[str]:
-        """The truncates that a change may be older than, in order. The last one is among them even if bronze has lost it."""
-        return sorted({*self.truncates, self.progress.truncated} - {""})
+        """The truncates that a change may be older than, in order. Those that bronze has lost are among them."""
+        return sorted({*self.truncates, *self.progress.truncates})
 
 
 class PlanIsStaleError(Exception):

@@ -1,5 +1,7 @@
 """Repairs from a MariaDB that is not what it seems, and from one whose settings would change texts and rows."""
 
+import threading
+import time
 from collections.abc import Iterator
 
 import attrs
@@ -111,6 +113,32 @@ def test_settings_of_the_server_change_neither_texts_nor_rows(lake: Lake, config
     finally:
         shop.execute(*(f"set global {name} = {value}" for name, value in before.items()))
     assert (found.error, found.rows_source, found.repaired, rows(lake)) == (None, 3, 1, RIGHT)
+
+
+def test_a_statement_that_will_commit_under_the_time_it_began_stops_a_repair(lake: Lake, config: Config, shop: LocalMariaDb) -> None:
+    """Where each statement commits itself, the log has the time at which it began, though it waited for a lock since."""
+    other = shop.connect(autocommit=False)
+    other.cursor().execute("select * from shop.t where id = 1 for update")
+    waiting = threading.Thread(target=shop.execute, args=("update shop.t set v = 'new' where id = 1",))
+    waiting.start()
+    while not shop.script("select 1 from information_schema.INNODB_TRX where trx_state = 'LOCK WAIT'"):
+        time.sleep(0.1)
+    refused = repair(lake, config, shop)
+    other.rollback()
+    other.close()
+    waiting.join()
+    assert ("a statement that may write has been running since" in str(refused.error), rows(lake)) == (True, WRONG)
+    assert (repair(lake, config, shop).error, rows(lake)) == (None, [(1, "new"), *WRONG[1:]])
+
+
+def test_zero_keeps_its_sign(lake: Lake, shop: LocalMariaDb) -> None:
+    shop.execute(
+        "drop table shop.t", "create table shop.t (id bigint primary key, f float, d double)", "insert into shop.t values (1, -0e0, -0e0)"
+    )
+    config = lake.config({"shop.t": {}}, state_uri=str(lake.folder / "state"))
+    lake.load("shop.t", [("id", pa.int64()), ("f", pa.float32()), ("d", pa.float64())], [(1, -0.0, -0.0)])
+    lake.run_one(config)
+    assert repair(lake, config, shop, Options(tries=0)).equal
 
 
 def test_rows_as_of_a_time_are_not_the_source(lake: Lake, config: Config, shop: LocalMariaDb) -> None:

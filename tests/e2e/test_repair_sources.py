@@ -714,14 +714,15 @@ def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, 
     )
 
 
-def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: Source) -> None:
+@pytest.mark.parametrize("tracked", ["on", "off"])
+def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: Source, tracked: str) -> None:
     plain(source)
     source.verify()
     wait = ["alter system set synchronous_standby_names = 'away'", "select pg_reload_conf()"]
     execute(source.server.dsn(), *wait)
     try:
         time.sleep(1)
-        change = ("set synchronous_commit = on", "update t set v = 'new' where id = 2")
+        change = (f"set track_activities = {tracked}", "set synchronous_commit = on", "update t set v = 'new' where id = 2")
         writer = threading.Thread(target=source.execute, args=change, daemon=True)
         clock = time.strftime("%Y%m%d%H%M%S", time.gmtime())
         writer.start()
@@ -848,6 +849,17 @@ def test_a_key_of_another_type_in_silver_is_found_again_and_repaired(
     done = source.repair(attrs.evolve(WHOLE, accept_source=found.source))
     assert (done.error, done.repaired) == (None, sum(expected.values()))
     assert source.verify().equal
+
+
+def test_a_key_whose_operators_are_out_of_the_search_path_is_found(source: Source) -> None:
+    with psycopg.connect(source.server.dsn(source.database)) as connection:
+        if not connection.execute("select 1 from pg_available_extensions where name = 'ltree'").fetchone():
+            pytest.skip("this server has no extension with a type of its own")
+    source.execute("create extension ltree", "create table t (id ltree primary key, v text)", "grant select on t to reader")
+    source.execute("insert into t values ('a.b', 'v1'), ('a.c', 'v2'), ('d', 'v3')")
+    source.load({"id": TEXT, "v": TEXT}, [("a.b", "wrong"), ("a.c", "v2"), ("e", "v3")])
+    done = source.repair(attrs.evolve(WHOLE, accept_source=source.verify().source))
+    assert (done.error, done.repaired, source.verify().equal) == (None, 3, True)
 
 
 def test_a_row_that_the_source_does_not_find_by_its_key_stops_the_comparison(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import attrs
 
 from dms_iceberg.bronze.csv_shapes import FileColumn, Record, Role
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.other_images import Likeness, likeness, of_other_columns
 from dms_iceberg.bronze.rival_readings import SETTINGS, Reading, differing, reading_of, rivals
 from dms_iceberg.bronze.rival_rows import Foreign, Outcome, Rows
 from dms_iceberg.config.image_names import image_settings
@@ -30,6 +31,7 @@ class Weighed:
         forms: source columns that have values in the form of a sequence or position.
         rivals: outcomes of the rows, with their numbers, for every other reading that has as many columns.
         rows: how many rows were looked at.
+        likeness: which columns the images of the key are like.
     """
 
     columns: tuple[FileColumn, ...]
@@ -37,6 +39,7 @@ class Weighed:
     forms: frozenset[tuple[int, str]]
     rivals: Mapping[Reading, Mapping[Outcome, int]]
     rows: int
+    likeness: Likeness
 
 
 @attrs.frozen
@@ -102,7 +105,8 @@ def weigh(columns: Sequence[FileColumn], records: Sequence[Record], bronze: Bron
     if is_cdc and sequence is not None and rows.has_sequence(sequence) and not any(form == "sequence" for _, form in forms):
         # Nothing else looks like it.
         others = [rival for rival in others if rival[sequence].role is Role.SEQUENCE]
-    return Weighed(tuple(columns), named, forms, {rival: rows.outcomes(named, rival) for rival in others}, len(records))
+    outcomes = {rival: rows.outcomes(named, rival) for rival in others}
+    return Weighed(tuple(columns), named, forms, outcomes, len(records), likeness(named, records, rows))
 
 
 @attrs.frozen
@@ -160,6 +164,7 @@ def refuse_doubtful(files: Sequence[tuple[BronzeFile, Weighed]], bronze: Bronze,
     Raises:
         BronzeError: there is such a file.
     """
+    _refuse_other_images(files, table, root)
     for number, doubt in find_doubts([weighed for _, weighed in files], bronze):
         file, weighed = files[number]
         named, rival, against = weighed.named, doubt.rival, doubt.counts.rival + doubt.counts.unmoved_rival
@@ -169,6 +174,19 @@ def refuse_doubtful(files: Sequence[tuple[BronzeFile, Weighed]], bronze: Bronze,
             f"{_text(named, weighed, bronze, table)}; as many are {_text(rival, weighed, bronze, table)}; {shown}. If the task writes the "
             f"latter, {_change(named, rival, bronze)}. If the document is right, {_insist(named, rival, doubt, bronze)}. A header "
             "(AddColumnName) or Parquet leaves no doubt."
+        )
+
+
+def _refuse_other_images(files: Sequence[tuple[BronzeFile, Weighed]], table: Table, root: str) -> None:
+    for key, other, count in of_other_columns([weighed.likeness for _, weighed in files]):
+        file = next(file for file, weighed in files if (key, other) in weighed.likeness)
+        name, of = table.source_columns[key], table.source_columns[other]
+        raise BronzeError(
+            f"{join(root, file.key)}: the document has the before-image of the key column {name!r}, but {count} of the first rows have "
+            f"the value of {of!r} there, and not that of {name!r}. By the column-filter pk-only the task writes the images of the "
+            f'source\'s primary key. If {of!r} belongs to that, correct tables."{table.source}".key; or let the task write the images of '
+            f"all columns (column-filter all), a header (AddColumnName) or Parquet. If these rows gave {of!r} what {name!r} had before, "
+            "merge the file together with later ones: updates that leave the key decide."
         )
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from dms_iceberg.cli.amounts import counted
 from dms_iceberg.cli.grid import console
+from dms_iceberg.quarantine.details import LOST_TO_REPAIR
 
 if TYPE_CHECKING:
     from dms_iceberg.config.model import Bronze
@@ -63,11 +64,17 @@ def print_quarantine(tables: "Sequence[OpenRows]", place: Place | None = None, c
         out.print("Lines are counted as if no value spanned several lines and no line were empty.", soft_wrap=True)
     if any(one.building for one in tables):
         out.print(_WHILE_BUILT, soft_wrap=True)
-    if any(one.reasons for one in tables):
-        out.print("silver keeps the last good version of these keys. Once the cause is corrected:", soft_wrap=True)
+    details = {group.detail for one in tables for group in one.reasons}
+    lost, open_ = details & LOST_TO_REPAIR, details - LOST_TO_REPAIR
+    if open_:
+        repaired = ", and what a repair wrote where a change came after one" if lost else ""
+        out.print(f"silver keeps the last good version of these keys{repaired}. Once the cause is corrected:", soft_wrap=True)
+    elif lost:
+        out.print("silver has what a repair wrote for these keys. To see whether the source has the same:", soft_wrap=True)
     if shown:
-        command = "quarantine replay" if any(one.reasons for one in tables) else "status"
-        out.print(f"next: dms-iceberg {command} {shlex.quote(config)}", soft_wrap=True)
+        command = "quarantine replay" if open_ else "verify" if lost else "status"
+        source = " --source ..." if command == "verify" else ""
+        out.print(f"next: dms-iceberg {command} {shlex.quote(config)}{source}", soft_wrap=True)
     elif not any(one.error for one in tables):
         out.print("no row is in quarantine")
     for one in tables:

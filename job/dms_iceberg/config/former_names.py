@@ -6,10 +6,11 @@ from dms_iceberg.config.model import Table
 
 
 def former_names(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield the former and the present name of each source column that was renamed."""
+    """Yield the former and the present name of each source column that was renamed; not of one that is renamed in silver only."""
     for column in table.columns:
-        if column.renamed_from is not None and column.source_name is not None:
-            yield column.renamed_from, column.source_name
+        old, new = column.renamed_from, column.source_name
+        if old is not None and new is not None and old.lower() != new.lower():
+            yield old, new
 
 
 def former_in_file(names: Iterable[str], table: Table) -> dict[str, str]:

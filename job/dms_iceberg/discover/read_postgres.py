@@ -53,7 +53,7 @@ def read_postgres(address: Address) -> Catalog:
     """
     connection = connect(address, "discover", _SESSION)
     try:
-        with translated("the catalog"):
+        with translated("the catalog", connection):
             tables, columns, indexes = (connection.run(query) for query in (_TABLES, _COLUMNS, _INDEXES))
     finally:
         roll_back(connection)

@@ -67,8 +67,8 @@ def text_sql(column: str, type_: str, shown: str, mapped: Mapped) -> str:
     """
     kind = mapped.type.kind
     if kind in (Kind.REAL4, Kind.REAL8):
-        # The text of a FLOAT has six digits only; that of a DOUBLE has all of them.
-        return f"CAST({column} + 0E0 AS CHAR)"
+        # The text of a FLOAT has six digits only; that of a DOUBLE has all of them. A sum would take the sign from -0.
+        return f"CAST({column} * 1E0 AS CHAR)"
     if kind is Kind.BOOLEAN:
         return f"IF({column} IS NULL, NULL, IF({column} = b'1', 'true', 'false'))"
     if type_ == "bit":

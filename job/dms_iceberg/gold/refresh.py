@@ -1,5 +1,6 @@
 """Refresh one model: check whether its tables have changed, then rebuild it or only its changed groups."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
@@ -64,12 +65,12 @@ def refuse_other_owners(tables: Iterable[TargetTable], taken_over: Collection[st
 def refresh_model(context: RunContext, name: str, model: Model, report: ModelReport) -> None:
     """Refresh a model if its tables have changed, or the clock that it reads has gone on; record in ``report`` what was done.
 
-    If two full refreshes run at once, the later commit wins, and the next refresh finds out if it was built from older tables.
+    Of two refreshes that run at once one commits, and the other looks again.
 
     Raises:
         TargetError: the model, or a table that it reads, is another owner's.
-        PlanIsStaleError: another writer committed to a table before it got a snapshot of its present columns, or to the model before its
-            groups were replaced.
+        PlanIsStaleError: another writer committed to a table before it got a snapshot of its present columns, or to the model before it
+            or its groups were replaced.
     """
     tables = tables_of(context.spark, context.config, model)
     target = TargetTable(context.spark, context.config.catalog.name, name, owner_of_model(context.config, name))
@@ -90,7 +91,8 @@ def refresh_model(context: RunContext, name: str, model: Model, report: ModelRep
         last = recorded_inputs(target)
     if last is not None and now.is_of(last, clock_of(model.sql)):
         return
-    due = _Refresh(context, model, target, now, now.pinned(model.sql, context.config.catalog.name))
+    head = target.head() if target.exists() else None
+    due = _Refresh(context, model, target, now, now.pinned(model.sql, context.config.catalog.name), head.id if head is not None else None)
     done = due.replace_groups(tables, last)
     if isinstance(done, str):
         due.replace_all()
@@ -127,6 +129,7 @@ class _Refresh:
         target: the table of the model.
         now: what the model will be built from.
         sql: its query over exactly these snapshots.
+        head: id of the model's snapshot, None without one: what is committed meanwhile is not replaced.
     """
 
     context: RunContext
@@ -134,39 +137,61 @@ class _Refresh:
     target: TargetTable
     now: ModelInputs
     sql: str
+    head: int | None
 
     def replace_all(self) -> None:
         """Replace the whole model in one commit; readers see the old content until then.
 
         Raises:
-            TargetError: a column has a name with which nobody could read the table. A select list with ``*`` does not show it.
-            PlanIsStaleError: another writer has created the table meanwhile.
+            TargetError: a column has a name with which nobody could read the table (a select list with ``*`` does not show it), or the
+                model is another owner's by now.
+            PlanIsStaleError: another writer has created the table meanwhile, or written to it.
+            Py4JJavaError: the same, or the catalog failed.
         """
-        spark, target, model = self.context.spark, self.target, self.model
-        columns = spark.sql(self.sql).columns
-        self._refuse_partition_names(columns)
-        if taken := taken_columns(columns):
-            raise TargetError(
-                f"{target.name}: the query has the column {', '.join(taken)}, and Iceberg has a column of its own with that name. Name the "
-                "columns instead of '*', and give this one another name with AS. The table is as it was."
-            )
+        rows = self.context.spark.sql(self.sql)
+        self._refuse_names(rows.columns)
+        if not self.target.exists():
+            self._create()
+            return
         # An existing table keeps its format version, because Iceberg cannot lower it.
-        is_new = not target.exists()
-        settings = {**({"format-version": "2"} if is_new else {}), **_PROPERTIES, **model.table_properties, **target.owned}
+        replacement = self.target.replacement(self.head)
+        fields = [parse_partition(text) for text in self.model.partition_by]
+        replacement.fill(rows, fields, self._properties, self.now.to_summary())
+        self.target.commit(replacement)
+
+    @property
+    def _properties(self) -> dict[str, str]:
+        return {**_PROPERTIES, **self.model.table_properties, **self.target.owned}
+
+    def _create(self) -> None:
+        spark, target = self.context.spark, self.target
+        settings = {"format-version": "2", **self._properties}
         properties = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in settings.items())
+        partitioned = partition_sql(self.model.partition_by)
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quote_path(target.parts[:-1])}")
         # A table that another writer creates meanwhile is not replaced: whose it is, the next try sees.
-        statement = (
-            f"CREATE {'' if is_new else 'OR REPLACE '}TABLE {target.sql_name} USING iceberg{partition_sql(model.partition_by)} "
-            f"TBLPROPERTIES ({properties}) AS {self.sql}"
-        )
+        statement = f"CREATE TABLE {target.sql_name} USING iceberg{partitioned} TBLPROPERTIES ({properties}) AS {self.sql}"
         try:
             commit_with(spark, self.now.to_summary(), lambda: spark.sql(statement))
         except FAILURES as error:
-            if is_new and target.exists():
+            if target.exists():
                 raise PlanIsStaleError from error
             raise
         target.refresh()
+
+    def _refuse_names(self, columns: Sequence[str]) -> None:
+        if taken := taken_columns(columns):
+            raise TargetError(
+                f"{self.target.name}: the query has the column {', '.join(taken)}, and Iceberg has a column of its own with that name. "
+                "Name the columns instead of '*', and give this one another name with AS. The table is as it was."
+            )
+        twice = [name for name, count in Counter(name.casefold() for name in columns).items() if count > 1]
+        if twice:
+            raise TargetError(
+                f"{self.target.name}: the query has more than one column {', '.join(twice)} (capitals make no difference). Give each "
+                "another name with AS. The table is as it was."
+            )
+        self._refuse_partition_names(columns)
 
     def _refuse_partition_names(self, columns: Sequence[str]) -> None:
         """Refuse a column with the name that Iceberg gives a partition field; SQL cannot give it another one."""

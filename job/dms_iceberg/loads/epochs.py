@@ -112,9 +112,10 @@ def _begun(start: Progress, branch: str, there: int | None = None) -> BranchStat
 def _is_built_by_configuration(target: TargetTable, table: Table, branch: str) -> bool:
     # Older snapshots on the branch, from before the load's first batch, have other content.
     newest = next((one.summary for one in target.lineage(branch) if PROGRESS_KEY in one.summary), {})
-    withheld = Withheld.from_properties(branch_summary(target, branch))
+    summary = branch_summary(target, branch)
+    withheld, seen = Withheld.from_properties(summary), Seen.from_properties(summary)
     # The load's rows lack a column that was held back until the document said what it is.
-    is_released = withheld is not None and recorded_held(table, withheld) != withheld.held
+    is_released = withheld is not None and recorded_held(table, withheld, seen) != withheld.held
     return made_by(table).items() <= newest.items() and not is_released
 
 

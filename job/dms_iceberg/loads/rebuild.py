@@ -94,7 +94,7 @@ def read_rebuild(here: TableContext, main: Progress) -> Rebuild:
     now = datetime.now(UTC)
     found = branch_state(here, main, now)
     pending = _pending(here, main, found, now)
-    truncates = applied_truncates(sorted({*pending.truncates, main.truncated} - {""}), main)
+    truncates = applied_truncates(pending.truncates, main)
     outdated = tuple(rebuild_branches(here.target)) if found.head is None else ()
     return Rebuild(found, attrs.evolve(pending, truncates=truncates), outdated)
 

@@ -7,7 +7,6 @@ it arrives (`merge.late.changes`).
 
 import json
 
-import attrs
 import structlog
 
 from dms_iceberg.bronze.keys import ZONE_HOURS, earlier, shown_time, table_prefix, truncate_key
@@ -124,7 +123,7 @@ def apply_truncate(here: TableContext, found: BranchState, at: str) -> tuple[str
     """
     context, table, target = here.context, here.table, here.target
     load, mode = found.progress.load, table.mode
-    properties = summary_properties(attrs.evolve(found.progress, truncated=at), RowCounts(), 0, context.run_id, truncated_at=at)
+    properties = summary_properties(found.progress.with_truncate(at), RowCounts(), 0, context.run_id, truncated_at=at)
     transaction = target.transaction(found.head, found.branch)
     sql = truncate_sql(target.sql_name, mode, load, at)
     if sql is None:

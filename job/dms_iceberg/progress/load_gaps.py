@@ -1,6 +1,5 @@
 """LOAD files that are missing although DMS must have written them: it numbers those of a folder from 1 without a gap."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -8,9 +7,8 @@ from itertools import islice
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile
-from dms_iceberg.progress.merged_loads import MergedLoads
+from dms_iceberg.progress.merged_loads import MergedLoads, number_of, numbered
 
-_NUMBER = re.compile(r"([0-9A-F]{8})(?=\.[^/]*\Z)", re.ASCII)
 _SHOWN = 3
 
 
@@ -42,23 +40,19 @@ def find_gaps(loads: Iterable[BronzeFile], merged: MergedLoads) -> Gaps:
 
 def fills_gap(file: BronzeFile, merged: Iterable[BronzeFile]) -> bool:
     """Whether a LOAD file that is not merged has a number below that of a merged one of its folder."""
-    return any(_stem(one) == _stem(file) and _number(one) > _number(file) for one in merged)
+    return any(_stem(one) == _stem(file) and number_of(one) > number_of(file) for one in merged)
 
 
 def _missing(files: list[BronzeFile], merged: MergedLoads) -> Iterator[str]:
-    there = {_number(file) for file in files}
-    last = max(files, key=_number)
+    there = {number_of(file) for file in files}
+    last = max(files, key=number_of)
     # This runs for every listing, and nearly all have every number.
-    if len(there) == _number(last):
+    if len(there) == number_of(last):
         return
-    for number in range(1, _number(last)):
-        if number not in there and not merged.had(key := _NUMBER.sub(f"{number:08X}", last.key), last, number):
+    for number in range(1, number_of(last)):
+        if number not in there and not merged.had(key := numbered(last.key, number), last, number):
             yield key
 
 
 def _stem(file: BronzeFile) -> str:
-    return _NUMBER.split(file.key, maxsplit=1)[0]
-
-
-def _number(file: BronzeFile) -> int:
-    return int(file.order[-8:], 16)
+    return numbered(file.key, 0)

@@ -1,6 +1,8 @@
 """Which full-load files are merged, in bounded space: one fingerprint per file while they are few, then one digest per segment."""
 
 import base64
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -14,6 +16,9 @@ LOOK_BACK_FILES = 200
 KEY_BYTES, _ETAG_BYTES = 5, 3
 MARK_BYTES = KEY_BYTES + _ETAG_BYTES
 _TIME_BYTES = 7
+_MOST_MISSING = 100
+_ORDER_DIGITS = 17
+_NUMBER = re.compile(r"([0-9A-F]{8})(?=\.[^/]*\Z)", re.ASCII)
 
 
 def fingerprint(file: BronzeFile) -> bytes:
@@ -52,18 +57,40 @@ class MergedSegment:
         last: order and relative key of the last merged file.
         count: how many files are merged.
         combined: digest of their fingerprints in order.
+        missing: numbers up to that of the last file whose files are not merged; None where they are too many to remember.
     """
 
     name: str
     last: str
     count: int
     combined: str
+    missing: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, name: str, last: str, known: Iterable[BronzeFile]) -> Self:
-        """Return the segment merged up to ``last``; ``known`` are all LOAD files as listed."""
-        merged = sorted(file for file in known if _segment(file) == name and _load_order(file) <= last)
-        return cls(name, last, len(merged), digest(pack(map(fingerprint, merged)), 16).hex())
+    def of(cls, name: str, last: str, merged: Iterable[BronzeFile], missing: tuple[int, ...] | None) -> Self:
+        """Return the segment merged up to ``last``; ``merged`` are those of its files that are listed."""
+        files = sorted(merged)
+        return cls(name, last, len(files), digest(pack(map(fingerprint, files)), 16).hex(), missing)
+
+    @property
+    def last_number(self) -> int:
+        """The number of the last merged file."""
+        return int(self.last.partition("/")[0][SEGMENT_DIGITS:], 16)
+
+    def has(self, file: BronzeFile) -> bool:
+        """Whether a file is merged, as far as its name shows."""
+        return self.name == _segment(file) and _load_order(file) <= self.last and number_of(file) not in (self.missing or ())
+
+    def had(self, number: int) -> bool:
+        """Whether the file of a number, which bronze does not have any more, is merged."""
+        if self.missing is not None:
+            return number <= self.last_number and number not in self.missing
+        # If as many files as the last number are merged, they have all numbers up to it.
+        return number <= self.last_number <= self.count
+
+    def as_listed(self, loads: Iterable[BronzeFile]) -> Self:
+        """Return this as its files are now."""
+        return type(self).of(self.name, self.last, filter(self.has, loads), self.missing)
 
 
 @attrs.frozen
@@ -115,7 +142,7 @@ class MergedLoads:
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Read what `to_document` returned; an empty document is no file."""
         entries = unpack(document.get("entries", ""), MARK_BYTES)
-        return cls(frozenset(entries), tuple(MergedSegment(*one) for one in document.get("segments", ())))
+        return cls(frozenset(entries), tuple(map(_segment_of, document.get("segments", ()))))
 
     def and_of(self, later: Self) -> Self:
         """Return the files of this load and of a later one, as far as each is known by its fingerprint.
@@ -129,7 +156,7 @@ class MergedLoads:
         return fingerprint(file) in self.entries
 
     def _is_in_segment(self, file: BronzeFile) -> bool:
-        return any(one.name == _segment(file) and _load_order(file) <= one.last for one in self.segments)
+        return any(one.has(file) for one in self.segments)
 
     def had(self, key: str, beside: BronzeFile, number: int) -> bool:
         """Whether the LOAD file ``key``, which bronze does not have any more, is merged.
@@ -140,15 +167,13 @@ class MergedLoads:
         """
         for one in self.segments:
             if one.name == _segment(beside):
-                # If as many files as the last number are merged, they have all numbers up to it.
-                last = int(one.last.partition("/")[0][-8:], 16)
-                return number <= last <= one.count
+                return one.had(number)
         return digest(key, KEY_BYTES) in {entry[:KEY_BYTES] for entry in self.entries}
 
     def changed(self, loads: Sequence[BronzeFile]) -> str | None:
         """Return the key of a merged file that has another ETag now, or a description when only a segment's digest shows it; else None."""
         for one in self.segments:
-            now = MergedSegment.of(one.name, one.last, loads)
+            now = one.as_listed(loads)
             # Where bronze does not keep its full load, nothing is left that could be compared, or merged twice.
             if now.count and now != one:
                 return f"(one of the first {one.count})"
@@ -163,7 +188,7 @@ class MergedLoads:
         """Whether every merged file is still there."""
         there = list(loads)
         if self.segments:
-            return all(MergedSegment.of(one.name, one.last, there) == one for one in self.segments)
+            return all(one.as_listed(there) == one for one in self.segments)
         return self.entries <= {fingerprint(one) for file in there for one in (file, *former_files(file))}
 
     def plus(self, files: Sequence[BronzeFile], known: Sequence[BronzeFile]) -> Self:
@@ -173,11 +198,44 @@ class MergedLoads:
         entries = self.entries | {fingerprint(file) for file in files}
         if not self.segments and len(entries) <= LOOK_BACK_FILES:
             return attrs.evolve(self, entries=entries)
+        own = {file.version for file in files}
+        merged = defaultdict[str, list[BronzeFile]](list)
+        for file in known:
+            if file.version in own or self.has(file):
+                merged[_segment(file)].append(file)
         lasts = {one.name: one.last for one in self.segments}
-        for file in [*files, *(file for file in known if self.has(file))]:
-            lasts[_segment(file)] = max(lasts.get(_segment(file), ""), _load_order(file))
-        segments = tuple(MergedSegment.of(name, last, known) for name, last in sorted(lasts.items()))
-        return attrs.evolve(self, entries=frozenset(), segments=segments)
+        lasts |= {name: max(lasts.get(name, ""), *map(_load_order, some)) for name, some in merged.items()}
+        segments = (MergedSegment.of(name, last, merged[name], self._missing(name, last, merged[name])) for name, last in lasts.items())
+        return attrs.evolve(self, entries=frozenset(), segments=tuple(sorted(segments, key=lambda one: one.name)))
+
+    def _missing(self, name: str, last: str, merged: Sequence[BronzeFile]) -> tuple[int, ...] | None:
+        """Return which numbers up to that of the file ``last`` are not merged once ``merged``, of one segment, are."""
+        before = next((one for one in self.segments if one.name == name), MergedSegment(name, "0" * _ORDER_DIGITS, 0, "", ()))
+        there, former = {number_of(file) for file in merged}, before.last_number
+        new = range(former + 1, MergedSegment(name, last, 0, "").last_number + 1)
+        # A number may be as high as four billion.
+        if before.missing is None or len(new) > len(there) + LOOK_BACK_FILES + _MOST_MISSING:
+            return None
+        found = [number for number in (*before.missing, *new) if number not in there]
+        if not self.segments:
+            # Bronze may have lost merged files by now.
+            found = [number for number in found if not self.had(numbered(merged[0].key, number), merged[0], number)]
+        return tuple(found) if len(found) <= _MOST_MISSING else None
+
+
+def number_of(file: BronzeFile) -> int:
+    """Return the number in the name of a LOAD file."""
+    return int(file.order[SEGMENT_DIGITS:], 16)
+
+
+def numbered(key: str, number: int) -> str:
+    """Return the key of the LOAD file with another number, in the folder and segment of ``key``."""
+    return _NUMBER.sub(f"{number:08X}", key)
+
+
+def _segment_of(document: Sequence[Any]) -> MergedSegment:
+    name, last, count, combined, *missing = document
+    return MergedSegment(name, last, count, combined, tuple(missing[0]) if missing and missing[0] is not None else None)
 
 
 def _segment(file: BronzeFile) -> str:

@@ -238,8 +238,8 @@ def next_truncate(truncates: Iterable[str], progress: Progress) -> str | None:
 
 
 def applied_truncates(truncates: Iterable[str], progress: Progress) -> list[str]:
-    """Return the truncates that are applied."""
-    return [at for at in truncates if at <= progress.truncated]
+    """Return the truncates that are applied, those that bronze has lost among them."""
+    return sorted({*progress.truncates, *(at for at in truncates if at <= progress.truncated)})
 
 
 def until(files: Iterable[BronzeFile], truncate: str | None) -> list[BronzeFile]:

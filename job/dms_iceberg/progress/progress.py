@@ -42,7 +42,7 @@ class Progress:
         loads: the full-load files that are merged.
         former_loads: those of the loads that reloads in place of the epoch have replaced.
         load_written: 17 digits, when the newest of them was written, by the store's clock; "" for none, and where it was not recorded.
-        truncated: 17 digits, the latest truncate that is applied; "" for none.
+        truncated, before_truncated: 17 digits, the latest truncate that is applied, "" for none; and the latest before it, in order.
         replay: id of the newest replay of quarantined rows in the content; "" for none.
         first_seen: by silver column with a backfill, in lower case: the first change that had it, "" for none (`silver.schema.first_seen`).
         arrivals: when rows last arrived at keys.
@@ -66,6 +66,7 @@ class Progress:
     former_loads: MergedLoads = attrs.field(factory=MergedLoads)
     load_written: str = ""
     truncated: str = ""
+    before_truncated: tuple[str, ...] = ()
     replay: str = ""
     first_seen: Mapping[str, str] = attrs.field(factory=dict)
     arrivals: Arrivals = NO_ARRIVALS
@@ -84,6 +85,11 @@ class Progress:
     def is_empty(self) -> bool:
         """Whether no file is merged."""
         return not self.frontier and self.loads == MergedLoads()
+
+    @property
+    def truncates(self) -> tuple[str, ...]:
+        """The truncates that are applied, 17 digits each, in order."""
+        return (*self.before_truncated, self.truncated) if self.truncated else ()
 
     @property
     def reached(self) -> str:
@@ -107,9 +113,8 @@ class Progress:
     @property
     def start(self) -> Self:
         """The progress of the same load before its first file. Facts about the source (``first_seen``) are kept."""
-        seen = {name: first for name, first in self.first_seen.items() if first}
-        begin = type(self)(self.epoch, self.reload, self.reloaded_at, since=self.reloaded_at, first_seen=seen)
-        return attrs.evolve(begin, former_loads=self.former_loads)
+        seen, began = {name: first for name, first in self.first_seen.items() if first}, self.reloaded_at
+        return type(self)(self.epoch, self.reload, began, since=began, first_seen=seen, former_loads=self.former_loads)
 
     def frontier_until(self, now: str) -> str:
         """Return the frontier without files whose names are later than ``now`` (17 digits)."""
@@ -224,6 +229,10 @@ class Progress:
             named_behind_utc=self.named_behind_utc or named_behind_utc,
         )
 
+    def with_truncate(self, at: str) -> Self:
+        """Return the progress once the truncate ``at`` (17 digits) is applied."""
+        return attrs.evolve(self, truncated=at, before_truncated=self.truncates[-LOOK_BACK_FILES:])
+
     def to_json(self) -> str:
         """Return the compact text that goes into the snapshot summary."""
         document: dict[str, Any] = {
@@ -239,6 +248,7 @@ class Progress:
             "loads": self.loads.to_document(),
             **({"former_loads": self.former_loads.to_document()} if self.former_loads != MergedLoads() else {}),
             "changes": attrs.astuple(self.changes),
+            **({"before_truncated": self.before_truncated} if self.before_truncated else {}),
             **({"load_written": self.load_written} if self.load_written else {}),
             **({"replay": self.replay} if self.replay else {}),
             **({"first_seen": self.first_seen} if self.first_seen else {}),
@@ -275,6 +285,7 @@ class Progress:
             recent=unpack_recent(document["recent"]),
             changes=MergedChanges(*document["changes"]),
             truncated=document.get("truncated", ""),
+            before_truncated=tuple(document.get("before_truncated", ())),
             loads=MergedLoads.from_document(document["loads"]),
             former_loads=MergedLoads.from_document(document.get("former_loads", {})),
             load_written=document.get("load_written", ""),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
+from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import BronzeFormat, Mode
@@ -23,10 +25,10 @@ from dms_iceberg.quarantine.records import record_groups
 from dms_iceberg.runs.state import OpenedBatch, TableState
 from dms_iceberg.silver.analysis import analysed_evolution
 from dms_iceberg.silver.memory.cleaning import Cleaning
+from dms_iceberg.silver.memory.forgotten_names import refuse_forgotten_names
 from dms_iceberg.silver.memory.held_columns import held_warnings, told_columns, without_held
 from dms_iceberg.silver.memory.late_declarations import (
     refuse_both_names,
-    refuse_forgotten_names,
     refuse_reused_names,
     unfilled,
     unfilled_warning,
@@ -39,6 +41,7 @@ from dms_iceberg.silver.memory.name_changes import (
     rename_questions,
     returned_warning,
     structure,
+    without_reused_names,
 )
 from dms_iceberg.silver.memory.recorded_declarations import guarded, source_names
 from dms_iceberg.silver.memory.table_memory import Memory
@@ -89,9 +92,9 @@ def open_batch(here: TableContext, state: TableState, batch: FileBatch | RecordB
     evolution = analysed_evolution(context, without_held(table, memory.held), groups, existing, memory.texts, memory.salts)
     _refuse_unstorable(here, existing, evolution)
     warnings = (*evolution.warnings, *held_warnings(table, memory.withheld, {**memory.kept_out, **memory.held}))
+    memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
     if not isinstance(batch, RecordBatch):
         foreign = by_hand(table, evolution.shape, source_names(groups), memory.seen) if not predicted else ()
-        memory, further = _follow_names(here, state, OpenedBatch(batch, groups, memory, table, evolution=evolution))
         warnings = (*named.warnings, *warnings, *foreign, *further, *untimed(table, groups, context.config.bronze.change))
     foreseen = memory.after(without_held(table, memory.held), evolution.shape, source_names(groups))
     return OpenedBatch(batch, groups, memory, table, named, evolution, lost, warnings, began, foreseen)
@@ -105,7 +108,13 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     """
     table, target, branch, memory = here.table, here.target, state.branch, opened.memory
     made = Cleaning.from_properties(target.properties()) if target.exists() else None
-    refuse_forgotten_names(table, opened.groups, made)
+    json = here.context.config.bronze.format is BronzeFormat.JSON
+    ordered, behind = in_order(opened.groups, branch.progress.frontier)
+    is_replay = isinstance(opened.batch, RecordBatch)
+    groups, older = ([*map(_names_in_files, some)] for some in (opened.groups, opened.groups if branch.rebuild or is_replay else behind))
+    refuse_forgotten_names(table, groups, older, made, state.columns or (), by_row=json)
+    if is_replay:
+        return memory, ()
     if branch.head is None:
         refuse_both_names(table, opened.groups, made)
     if branch.rebuild:
@@ -113,12 +122,12 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
         return memory, ()
     known = state.foreseen or memory
     seen = known.seen.renamed(former_names(table))
-    if here.context.config.bronze.format is BronzeFormat.JSON:
+    if json:
         found = follow_lines(seen, [structure(group) for group in opened.groups])
     else:
-        ordered, _ = in_order(opened.groups, branch.progress.frontier)
         refuse_reused_names(table, [one.group for one in ordered], seen)
-        found = follow(seen, [structure(one) for one in ordered])
+        own, seen = without_reused_names([(one.group.names, structure(one)) for one in ordered], table, seen, known.withheld.held)
+        found = follow(seen, own)
     added = [one.name for one in opened.evolved.plan.operations if isinstance(one, AddColumn)]
     # A column with the former name of a renamed one is another one.
     shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}
@@ -132,7 +141,12 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
         *([unfilled_warning(table, late)] if late else []),
     ]
     gone = found.gone | (known.seen.names - seen.names)
-    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone), returned=returned), tuple(warnings)
+    return attrs.evolve(memory, seen=attrs.evolve(known.seen, gone=gone, own=seen.own), returned=returned), tuple(warnings)
+
+
+def _names_in_files(one: ReadGroup) -> SchemaGroup:
+    """Return a group by the names of its files; of JSON lines only the rows show them."""
+    return one.group if one.group.columns else attrs.evolve(one.group, columns=tuple((name, "") for name in one.columns.names))
 
 
 def _refuse_unstorable(here: TableContext, existing: Types | None, evolution: Evolution) -> None:

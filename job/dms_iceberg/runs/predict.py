@@ -58,7 +58,7 @@ def _after(state: TableState, action: Action) -> TableState:
         case DropBranches():
             return attrs.evolve(state, outdated=())
         case ApplyTruncate(branch, at):
-            return _moved(state, attrs.evolve(branch.progress, truncated=at), branch.head)
+            return _moved(state, branch.progress.with_truncate(at), branch.head)
         case CompleteLoad(branch, _):
             main = BranchState(branch.progress, branch.head or TO_COME)
             return attrs.evolve(state, main=main, branch=main)

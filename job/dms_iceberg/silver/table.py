@@ -13,6 +13,7 @@ from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.commit_errors import is_there_already, is_unknown
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
 from dms_iceberg.iceberg.new_table import create_table
+from dms_iceberg.iceberg.replacement import Replacement
 from dms_iceberg.iceberg.table import IcebergTable
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
@@ -133,6 +134,16 @@ class TargetTable(IcebergTable):
         # What the transaction has begun with is what it will be compared with when it is committed.
         self.refuse_other_owner()
         return transaction
+
+    def replacement(self, planned_on: int | None) -> Replacement:
+        """Begin to replace all of the table; see `Replacement` and `transaction`.
+
+        Raises:
+            TargetError: the table has another owner by now.
+        """
+        replacement = Replacement(self.spark, self._java, self.parts[0], planned_on)
+        self.refuse_other_owner()
+        return replacement
 
     def transaction_on(self, state: BranchState) -> Transaction:
         """Begin changes of main or of a branch that were planned on ``state``; see `transaction`."""

@@ -80,14 +80,21 @@ def columns_sql(condition: str) -> str:
 
 
 @contextlib.contextmanager
-def translated(what: str) -> Iterator[None]:
-    """Turn the driver's errors into `SourceError`.
+def translated(what: str, connection: Any) -> Iterator[None]:
+    """Turn the driver's errors on this connection into `SourceError`.
 
     Raises:
-        SourceError: the server refused a statement, or the connection broke.
+        SourceError: the server refused a statement, the connection broke, or a text cannot be read.
     """
     try:
         yield
+    except UnicodeError:
+        # The driver has read a part of the answer: the next statement would get the rest as its own.
+        close(connection)
+        raise SourceError(
+            f"{what}: the source cannot be read: a text in it is not in the encoding that the database names (SQL_ASCII names none, and "
+            "checks nothing)"
+        ) from None
     except (pg8000.exceptions.Error, OSError) as error:
         kind = KeyDoesNotFitError if _code(error).startswith(_DATA_EXCEPTIONS) else SourceError
         raise kind(f"{what}: the source cannot be read: {_reason(error)}") from None

@@ -1,6 +1,7 @@
 """What a snapshot shows of the server, the database and the table that it reads, and what therefore speaks against a repair. Pure."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -22,8 +23,8 @@ class Facts:
         committed: the newest commit that the source shows, UTC, 20 digits; "" where it does not tell.
         is_copy: the server follows another one (standby, replica): it may lack changes that the other one has.
         doubts: what speaks against a repair from here, a sentence each, with how it is known.
-        waiting_since: since when the oldest commit has been waiting that others do not see yet, though DMS does, UTC, 20 digits; "" for
-            none.
+        waiting_since: since when the oldest commit may exist that no query shows yet, UTC, 20 digits; "" for none. PostgreSQL: one that
+            waits for a standby. MySQL: the start of the oldest statement that may write, whose commit gets that time.
     """
 
     engine: str
@@ -106,13 +107,21 @@ def behind_silver(facts: Facts, committed: str, repaired: str) -> str | None:
 def hidden_commit(facts: Facts, clock: str) -> str | None:
     """Say that a commit from before ``clock``, 20 digits, may be hidden; None if there is none.
 
-    A commit that waits for a synchronous standby is decoded, so that silver may have it, but no snapshot shows it. One that began later is
-    newer than a repair with that clock, and wins over it.
+    PostgreSQL decodes a commit that waits for a synchronous standby, so that silver may have it, but no snapshot shows it. A commit of
+    MySQL has the time at which its last statement began, in whole seconds: where each statement commits itself, that of the change, however
+    long it runs or waits for a lock. One that began in a later second is newer than a repair with that clock, and wins over it.
     """
-    if not facts.waiting_since or facts.waiting_since > clock:
+    since, second = facts.waiting_since, len("yyyyMMddHHmmss")
+    is_mysql = facts.engine != "postgresql"
+    if not since or (since[:second] > clock[:second] if is_mysql else since > clock):
         return None
+    if is_mysql:
+        return (
+            f"a statement that may write has been running since {shown_time(since[:17])} or longer (information_schema.PROCESSLIST). Its "
+            "change will have the time at which it began, so the repair would win over it. Repeat once it has ended"
+        )
     return (
-        f"a commit has been waiting for a synchronous standby (wait_event SyncRep) since {shown_time(facts.waiting_since[:17])}: DMS "
+        f"a commit has been waiting for a synchronous standby (wait_event SyncRep) since {shown_time(since[:17])}: DMS "
         "captures it, and no query shows it, so silver may be newer than what can be read. Repeat once the standby follows"
     )
 
@@ -155,12 +164,42 @@ def postgres_doubts(
 _ON = frozenset({"ON", "1"})
 
 
-def mysql_doubts(variables: Mapping[str, str], replicas: int | None) -> tuple[str, ...]:
+@attrs.frozen
+class Statement:
+    """A statement that another session of MySQL runs.
+
+    Attributes:
+        seconds: for how long, rounded down.
+        text: its beginning.
+        holds_locks: whether its transaction has locks or changes.
+    """
+
+    seconds: int
+    text: str
+    holds_locks: bool
+
+    @property
+    def may_write(self) -> bool:
+        """Whether it is anything but a query whose transaction has changed nothing."""
+        return self.holds_locks or _READS.match(self.text) is None
+
+
+# Behind comments and parentheses.
+_READS: Final = re.compile(r"(?:[\s(]|/\*[^*]*\*/)*(?:select|show|explain|describe|desc)\b", re.IGNORECASE)
+
+
+def longest_write(statements: Iterable[Statement]) -> int | None:
+    """Return for how many seconds, rounded up, the oldest statement that may write has been running; None without one."""
+    return max((max(0, one.seconds) + 1 for one in statements if one.may_write), default=None)
+
+
+def mysql_doubts(variables: Mapping[str, str], replicas: int | None, *, hides_statements: bool = False) -> tuple[str, ...]:
     """Return what speaks against a repair from a MySQL or MariaDB.
 
     Args:
         variables: global variables by name.
         replicas: rows of SHOW REPLICA STATUS; None where the user may not see it.
+        hides_statements: the user does not see which statements other sessions run.
     """
     # MariaDB 12 has words beside ON and OFF.
     reads = [name for name in ("read_only", "super_read_only", "innodb_read_only") if variables.get(name, "OFF") not in ("OFF", "0", "")]
@@ -179,6 +218,16 @@ def mysql_doubts(variables: Mapping[str, str], replicas: int | None) -> tuple[st
         )
     if variables.get("wsrep_on", "OFF") in _ON:
         found.append("the server is a node of a Galera cluster (@@wsrep_on), which may be behind the other nodes")
+    if variables.get("group_replication_group_name") and variables.get("group_replication_single_primary_mode") not in _ON:
+        # MySQL manual, "Multi-Primary and Single-Primary Modes"; not tried.
+        found.append(
+            "the server is one of several primaries of a group (@@group_replication_single_primary_mode), and may be behind the others"
+        )
+    if hides_statements:
+        found.append(
+            "whether a statement that began earlier still runs cannot be seen: its change would have an older time than the repair. Let "
+            "the user see it: GRANT PROCESS ON *.*"
+        )
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from dms_iceberg.source.errors import SourceError
 from dms_iceberg.source.mysql import READING_SESSION, SESSION_VALUES, close, connect, roll_back, translated
 from dms_iceberg.sql.quoting import quote  # MySQL quotes names as Spark does.
 from dms_iceberg.verify.columns import SourceColumn
-from dms_iceberg.verify.facts import Facts, mysql_doubts, mysql_identity, mysql_is_copy, mysql_position
+from dms_iceberg.verify.facts import Facts, Statement, longest_write, mysql_doubts, mysql_identity, mysql_is_copy, mysql_position
 from dms_iceberg.verify.source import Throttle, no_such_table
 
 _TABLE = "SELECT TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
@@ -31,10 +31,17 @@ _SESSION: Final = f"SHOW SESSION VARIABLES WHERE Variable_name IN ({', '.join(ma
 _SERVER: Final = """
     SHOW GLOBAL VARIABLES WHERE Variable_name IN (
         'server_uuid', 'server_id', 'hostname', 'port', 'read_only', 'super_read_only', 'innodb_read_only', 'gtid_executed',
-        'gtid_binlog_pos', 'wsrep_on', 'version')
+        'gtid_binlog_pos', 'wsrep_on', 'group_replication_group_name', 'group_replication_single_primary_mode', 'version')
 """
 # The first is MariaDB's, with every source of the replica; then MySQL 8.0.22 and later; then earlier ones.
 _REPLICAS: Final = ("SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS")
+# Refused without the right PROCESS, without which the list of statements would have the user's own ones only.
+_LOCKING: Final = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX WHERE trx_lock_structs > 0 OR trx_rows_modified > 0"
+_STATEMENTS: Final = """
+    SELECT ID, TIME, LEFT(INFO, 1000) FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL AND ID <> CONNECTION_ID()
+"""
+_AGO: Final = "SELECT DATE_FORMAT(SYSDATE(6) - INTERVAL %s SECOND, '%%Y%%m%%d%%H%%i%%s%%f')"
+_LONG_AGO: Final = "00010101" + "0" * 12
 _NO_RIGHT: Final = frozenset({1045, 1142, 1227})
 _GEOMETRY = "geometry, of which nobody has said in which form DMS writes it"
 _BATCH = 1000
@@ -125,6 +132,24 @@ def _replicas(cursor: Any) -> int | None:
     return None
 
 
+def _writing_since(cursor: Any) -> str | None:
+    """Return since when the oldest statement that may write has been running, 20 digits; "" without one; None where it is hidden."""
+    try:
+        cursor.execute(_LOCKING)
+    except pymysql.MySQLError as error:
+        if error.args and error.args[0] in _NO_RIGHT:
+            return None
+        raise
+    locking = {thread for (thread,) in cursor.fetchall()}
+    cursor.execute(_STATEMENTS)
+    seconds = longest_write(Statement(int(time or 0), str(text), thread in locking) for thread, time, text in cursor.fetchall())
+    if seconds is None:
+        return ""
+    cursor.execute(_AGO, (seconds,))
+    # A session may set its time to any other, and the server counts from there.
+    return str(cursor.fetchone()[0] or _LONG_AGO)
+
+
 class MySqlReader:
     """A table in a read-only transaction, whose snapshot begins with the first read, read through an unbuffered cursor."""
 
@@ -162,12 +187,14 @@ class MySqlReader:
                 cursor.execute(f"SELECT @@GLOBAL.{name}")
                 variables[name] = str(cursor.fetchone()[0])
             replicas = _replicas(cursor)
+            writing = _writing_since(cursor)
         return Facts(
             engine="mysql" if "server_uuid" in variables else "mariadb",
             identity=mysql_identity(variables),
             position=mysql_position(variables),
             is_copy=mysql_is_copy(variables, replicas),
-            doubts=mysql_doubts(variables, replicas),
+            doubts=mysql_doubts(variables, replicas, hides_statements=writing is None),
+            waiting_since=writing or "",
         )
 
     def rows(self) -> Iterator[str]:

@@ -50,7 +50,9 @@ _LOG_END = """
 """
 _REPLAYED = f"SELECT {_CLOCK.format('pg_last_xact_replay_timestamp()')}"
 _COMMITTED = f"SELECT {_CLOCK.format('timestamp')} FROM pg_last_committed_xact()"
-_WAITING = f"SELECT coalesce({_CLOCK.format('min(state_change)')}, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+# With track_activities off, a session shows when it began, and nothing later.
+_WAITING_SINCE = _CLOCK.format("min(coalesce(state_change, backend_start))")
+_WAITING = f"SELECT coalesce({_WAITING_SINCE}, '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 _HIDES_WAITS = """
     SELECT current_setting('synchronous_standby_names') <> '' AND NOT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
 """
@@ -68,18 +70,19 @@ _CAST = frozenset(
 # Spark cannot read Parquet's TIME, so a mapping rule makes it a string there.
 _PARQUET, _TEXT = Choices(time_as_string=True), Choices()
 _ANY = Mapped(DmsType(Kind.STRING))
-_CURSOR = "dms_iceberg_verify"
+_CURSOR, _ENUM = "dms_iceberg_verify", "e"
 # Rows per round trip: few at first, because a row may have megabytes; then as many as have about this many characters.
 _FIRST_FETCH, _MOST_FETCHED, _FETCHED_CHARACTERS = 100, 10_000, 4 << 20
 
 
-def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn:
+def map_column(name: str, type_: str, modifier: int, shown: str, kind: str = _ENUM) -> SourceColumn:
     """Return how a column is read.
 
     Args:
         type_: name of a built-in type, "" for any other.
         modifier: ``atttypmod``.
         shown: the type as `format_type` shows it.
+        kind: ``typtype``.
     """
     column = quote(name)
     if type_ == "money":
@@ -93,6 +96,9 @@ def map_column(name: str, type_: str, modifier: int, shown: str) -> SourceColumn
         sql = f"CASE WHEN num_nulls({column}) = 0 THEN format('%s', {column}) END"
     # What the cast of a text to money means depends on the locale; that of a number does not.
     shown = f"numeric::{shown}" if type_ == "money" else shown
+    if not type_ and kind != _ENUM:
+        # Its operators may be in a schema that is not in the search path.
+        shown = ""
     return SourceColumn.of(name, sql, built_in(type_, modifier, _PARQUET) or _ANY, shown, built_in(type_, modifier, _TEXT) or _ANY)
 
 
@@ -104,10 +110,13 @@ def row_sql(expressions: Sequence[str]) -> str:
 def lookup_sql(row: str, table: str, keys: Sequence[SourceColumn]) -> str:
     """Return the SELECT of the rows whose key is in the parameters ``key0``, ``key1``, ...: an array of texts for each key column.
 
-    The texts are cast, not the columns, so that the query can use the primary key's index.
+    The texts are cast, not the columns, so that the query can use the primary key's index. A key without a ``lookup_type`` is compared as
+    text.
     """
-    names = ", ".join(f"t.{quote(key.name)}" for key in keys)
-    values = ", ".join(f"decode(k.k{n}, 'hex')" if key.type == "binary" else f"k.k{n}::{key.lookup_type}" for n, key in enumerate(keys))
+    names = ", ".join(f"t.{quote(key.name)}" if key.lookup_type else key.sql for key in keys)
+    values = ", ".join(
+        f"decode(k.k{n}, 'hex')" if key.type == "binary" else f"k.k{n}::{key.lookup_type or 'text'}" for n, key in enumerate(keys)
+    )
     arrays = ", ".join(f":key{n}::text[]" for n in range(len(keys)))
     aliases = ", ".join(f"k{n}" for n in range(len(keys)))
     return f"SELECT {row} FROM {table} t WHERE ({names}) IN (SELECT {values} FROM unnest({arrays}) k({aliases}))"
@@ -128,7 +137,7 @@ class PostgresSource:
     def transaction(self, what: str) -> Iterator[None]:
         """Run a read-only transaction with the settings of a comparison; ``what`` is named in errors."""
         try:
-            with translated(what):
+            with translated(what, self.connection):
                 self.connection.execute_simple(_BEGIN)
                 yield
         finally:
@@ -140,8 +149,8 @@ class PostgresSource:
             oid, _ = self.relation(schema, table)
             rows = self.connection.run(_COLUMNS, oid=oid)
         return tuple(
-            attrs.evolve(map_column(name, type_, modifier, shown), generated=bool(generated))
-            for _, name, _, generated, type_, modifier, shown, *_ in rows
+            attrs.evolve(map_column(name, type_, modifier, shown, kind), generated=bool(generated))
+            for _, name, _, generated, type_, modifier, shown, _, kind, _ in rows
         )
 
     def relation(self, schema: str, table: str) -> tuple[int, str]:
@@ -186,7 +195,7 @@ class PostgresReader:
 
     def __enter__(self) -> Self:
         try:
-            with translated(self._name):
+            with translated(self._name, self._source.connection):
                 self._run(_BEGIN)
                 # When the transaction began, which is before its snapshot.
                 ((self.clock,),) = self._run(f"SELECT {_CLOCK.format('now()')}")
@@ -209,7 +218,7 @@ class PostgresReader:
 
     def facts(self) -> Facts:
         """Return what the server shows of itself, the database and the table."""
-        with translated(self._name):
+        with translated(self._name, self._source.connection):
             ((standby, database, tracked),) = self._run(_SERVER)
             system = self._tried(_SYSTEM)
             end, timeline = self._tried(_LOG_END) or ("", "") if not standby else ("", "")
@@ -246,7 +255,7 @@ class PostgresReader:
 
     def rows(self) -> Iterator[str]:
         """Yield every row, in the order that is cheapest for the server."""
-        with translated(self._name):
+        with translated(self._name, self._source.connection):
             self._run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR SELECT {self._row} FROM {self._table} t")
             size = _FIRST_FETCH
             while rows := self._run(f"FETCH FORWARD {size} FROM {_CURSOR}"):
@@ -259,7 +268,7 @@ class PostgresReader:
     def rows_of(self, columns: Sequence[SourceColumn], keys: Sequence[Sequence[str]]) -> Iterator[str]:
         """Yield the rows that have one of ``keys``."""
         statement = lookup_sql(self._row, self._table, columns)
-        with translated(self._name):
+        with translated(self._name, self._source.connection):
             parameters = {f"key{n}": [key[n] for key in keys] for n in range(len(columns))}
             yield from (row[0] for row in self._run(statement, **parameters))
             self._source.throttle.passed(len(keys))

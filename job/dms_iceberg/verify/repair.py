@@ -5,7 +5,8 @@ source's time just before the first look (C). These hold, so that a repair never
 ahead of one that it has:
 
 - Whatever the row lacks was committed after the read for its file, which is in a later second than C. So its commit time is after C, also
-  where commit times are whole seconds (MySQL): it wins over the repair, whenever it arrives.
+  where commit times are whole seconds (MySQL): it wins over the repair, whenever it arrives. What may be committed under an earlier time
+  stops the repair (`facts.hidden_commit`).
 - What is deleted is nothing that the source holds (`whole_repair`).
 - The row is read, and compared with what was seen before, in one snapshot: a key that the source has changed since it was compared is left
   out, and the change file that is to come brings it. So nothing is written that was inserted, or came back, since the look.
@@ -205,15 +206,15 @@ def _reader(comparison: Comparison, expressions: Sequence[str], noted: NotedSour
         TargetError: something speaks against the repair by now.
         SourceError: the source cannot be read, or its clock stands still.
     """
-    with comparison.snapshot(expressions) as earlier:
-        # Asked before the snapshot: within it, a commit that it does not show may have stopped waiting.
-        hidden = hidden_commit(earlier.facts(), comparison.clock)
-    refuse(comparison, [hidden] if hidden else [])
     for _ in range(_MOST_WAITS):
+        with comparison.snapshot(expressions) as earlier:
+            # Asked before the snapshot: within it, a commit that it does not show may be done by now.
+            hidden = hidden_commit(earlier.facts(), comparison.clock)
+        refuse(comparison, [hidden] if hidden else [])
         with comparison.snapshot(expressions) as reader:
             # Each file is from a connection or transaction of its own, which may have come to another server.
             refuse(comparison, [*doubts(comparison, reader.facts(), noted), *clock_doubt(comparison, reader.clock)])
-            if reader.clock[:_SECOND_DIGITS] > comparison.clock[:_SECOND_DIGITS]:
+            if min(earlier.clock, reader.clock)[:_SECOND_DIGITS] > comparison.clock[:_SECOND_DIGITS]:
                 yield reader
                 return
         comparison.options.wait(_LEAST_SETTLE)

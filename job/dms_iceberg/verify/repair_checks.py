@@ -1,6 +1,6 @@
 """What must hold before a repair of a table is written: all that speaks against it, so that an operator sees every reason at once."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER, BronzeFile, shown_time, table_prefix
@@ -28,13 +28,22 @@ def repaired_columns(cleaning: Cleaning) -> tuple[SourceColumn, ...]:
     Where bronze has no merged file any more, or a damaged one, those that files have had.
     """
     context, table, progress = cleaning.context, cleaning.table, cleaning.target.progress()
-    listing = (file for file in context.listing(table, progress) if isinstance(file, BronzeFile) and progress.holds(file))
-    newest = max((file for file in listing if not file.relative.startswith(REPAIR_FOLDER)), default=None)
+    newest = newest_merged(context.listing(table, progress), progress)
     names = cleaning.in_files
     if newest is not None:
         with suppress(BronzeError):
             names = frozenset(name.lower() for group in open_files(context, table, [newest]) for name in group.columns.names)
     return tuple(column for column in cleaning.all_columns if column.name.lower() in names)
+
+
+def newest_merged(listing: Iterable[object], progress: Progress) -> BronzeFile | None:
+    """Return the newest file of the task that the table's content holds; None if bronze has none any more.
+
+    A change file from before a reload in place is newer than the reload's LOAD files by its name, but has the columns of another load.
+    """
+    files = (file for file in listing if isinstance(file, BronzeFile) and progress.holds(file))
+    of_task = (file for file in files if not file.relative.startswith(REPAIR_FOLDER))
+    return max((file for file in of_task if not file.is_cdc or file.order > progress.since), default=None)
 
 
 def lost_columns(cleaning: Cleaning, columns: Sequence[SourceColumn]) -> list[str]:
@@ -129,10 +138,16 @@ def doubts(comparison: Comparison, facts: Facts, noted: NotedSource | None) -> l
 
 
 def clock_doubt(comparison: Comparison, now: str) -> list[str]:
-    """Return whether the source's clock, 20 digits, is before the newest change in silver, or before the first look."""
+    """Return whether the source's clock, 20 digits, is before the newest change in silver, or the first look, or is out of sight."""
     if now < comparison.clock:
         return [f"the source's clock went back while it was compared, from {shown_time(comparison.clock[:17])} to {shown_time(now[:17])}"]
-    newest = comparison.target.progress().committed
+    progress = comparison.target.progress()
+    if progress.since and now[: len(progress.since)] <= progress.since:
+        return [
+            f"the source's clock shows {shown_time(now[:17])}, by which a repair is named, and no run looks for files from before "
+            f"{shown_time(progress.since)}: it would never be merged. Look at the clocks of the source and of the task"
+        ]
+    newest = progress.committed
     if newest <= now[: len(newest)]:
         return []
     return [

@@ -14,7 +14,7 @@ output "role_name" {
 }
 
 output "log_group" {
-  description = "Log group of the watch: what the job says (JSON lines) in the streams `.../stdout`, what Spark says in `.../stderr`."
+  description = "Log group of the watch: the job's JSON lines in the streams `.../stdout`, Spark's messages in `.../stderr`."
   value       = aws_cloudwatch_log_group.watch.name
 }
 
@@ -29,7 +29,7 @@ output "run" {
 }
 
 output "version" {
-  description = "Hash of all that a watch is started with; the tag `dms-iceberg:version` of its run."
+  description = "Hash of all that starts a watch; the tag `dms-iceberg:version` of its run."
   value       = local.version
 }
 

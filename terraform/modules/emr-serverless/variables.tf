@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens; begins with a letter, does not end with a hyphen."
   type        = string
   nullable    = false
 
@@ -14,8 +14,8 @@ variable "name" {
 
 variable "region_suffix" {
   description = <<-EOT
-    Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline
-    of this name in another Region. Another value replaces the roles.
+    Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another
+    Region. Another value replaces the roles.
   EOT
   type        = string
   default     = ""
@@ -48,7 +48,7 @@ variable "permissions_boundary" {
 ################################################################################
 
 variable "job" {
-  description = "The code, its document, its Spark settings and its rights: output `run` of the module merge-job."
+  description = "Code, document, Spark settings and rights: output `run` of the module merge-job."
   type = object({
     script_uri             = string
     zip_uris               = list(string)
@@ -104,10 +104,10 @@ variable "artifacts" {
 
 variable "watch" {
   description = <<-EOT
-    How the watch hears of new files.
+    How the watch learns of new files.
     - `queue_url`: its SQS queue (output `news_queue` of the module trigger); null for none. Only with a `network` that
       reaches SQS: without one EMR Serverless reaches S3, Glue and some other services, SQS not among them
-    - `interval_seconds`: without the queue, how often each table is looked at for new files; a look is a request to S3 that costs money
+    - `interval_seconds`: without the queue, seconds between two listings of a table, each a paid request to S3
   EOT
   type        = object({ queue_url = optional(string), interval_seconds = optional(number, 10) })
   default     = {}
@@ -147,7 +147,7 @@ variable "release_label" {
 
 variable "driver" {
   description = <<-EOT
-    Size of the driver, which does small batches by itself: `cpu` (1, 2, 4, 8 or 16) and `memory_gb` (2 to 8 for each
+    Size of the driver, which writes small batches by itself: `cpu` (1, 2, 4, 8 or 16) and `memory_gb` (2 to 8 for each
     vCPU). A quarter of the memory, 1 GB at least, is left to Python.
   EOT
   type        = object({ cpu = optional(number, 2), memory_gb = optional(number, 8) })
@@ -202,8 +202,8 @@ variable "executor" {
 
 variable "initial_capacity" {
   description = <<-EOT
-    Workers that stand ready all the time, so that a watch starts in seconds: `drivers` and `executors`, 0 by default.
-    They are paid while the application is started, whether used or not.
+    Workers that are always ready, so that a watch starts in seconds: `drivers` and `executors`, 0 by default. You pay
+    for them while the application is started.
   EOT
   type        = object({ drivers = optional(number, 0), executors = optional(number, 0) })
   default     = {}

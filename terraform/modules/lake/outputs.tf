@@ -11,8 +11,8 @@ output "buckets" {
 
 output "destroy_guard_key" {
   description = <<-EOT
-    Key of an object that the policy of a created artefact bucket lets nobody delete until `force_destroy` has been
-    applied. An object made there after all else is what a destroy begins, and ends, with.
+    Key of an object that nobody may delete from a created artefact bucket until `force_destroy` has been applied.
+    Create it last: a destroy begins, and ends, with it.
   EOT
   value       = local.destroy_guard_key
 }
@@ -23,28 +23,26 @@ output "kms_key_arn" {
 }
 
 output "unmasked_kms_key_arn" {
-  description = "Key of bronze and quarantine: the one above where only one exists; null with `SSE_S3`."
+  description = "Key of bronze and quarantine (the key above if it is the only key); null with `SSE_S3`."
   value       = local.key_arns.unmasked
 }
 
 output "key_policy" {
   description = <<-EOT
-    Statements that the policy of an existing key (`encryption.key_arn`) must have for logs, alarms and Lake Formation,
-    as JSON; that of `encryption.unmasked_key_arn` the one for Lake Formation. Roles of the key's own account need no
-    statement.
+    Statements (JSON) that the policy of an existing key (`encryption.key_arn`) needs for logs, alarms and Lake
+    Formation; `encryption.unmasked_key_arn` needs only the last. Roles of the key's own account need no statement.
   EOT
   value       = data.aws_iam_policy_document.key_users.json
 }
 
 output "bucket_policies" {
-  description = "By role, the policy that a created bucket has and an existing one should have, as JSON: no plain HTTP, and `bucket_policy_documents`."
+  description = "By role, the policy (JSON) that a created bucket has and an existing bucket should have: no plain HTTP, and `bucket_policy_documents`."
   value       = { for role, document in data.aws_iam_policy_document.bucket : role => document.json }
 }
 
 output "reader_policy" {
   description = <<-EOT
-    Policy for the role of whoever queries the silver tables, as JSON: the catalog, the tables' files, their key.
-    Nothing of bronze or quarantine. With `lake_formation.enabled` the catalog and
+    Policy (JSON) for roles that query the silver tables: catalog, files and key. Nothing of bronze or quarantine. With `lake_formation.enabled` the catalog and
     `lakeformation:GetDataAccess` only: Lake Formation then decides who reads what, and hands out access to the files.
   EOT
   value       = var.lake_formation.enabled ? local.governed_reader_policy : local.file_reader_policy
@@ -52,9 +50,8 @@ output "reader_policy" {
 
 output "file_reader_policy" {
   description = <<-EOT
-    Policy for engines that read the files themselves (DuckDB, Trino, Spark, Snowflake), as JSON: catalog, files, key.
-    Where Lake Formation is enabled this goes around its grants, those on columns and rows included; else it
-    is `reader_policy`.
+    Policy (JSON) for engines that read the files themselves (DuckDB, Trino, Spark, Snowflake): catalog, files, key. It
+    bypasses the grants of Lake Formation, also on columns and rows; without Lake Formation it is `reader_policy`.
   EOT
   value       = local.file_reader_policy
 }
@@ -100,7 +97,7 @@ locals {
 }
 
 output "warehouse" {
-  description = "Location of the Iceberg catalog's tables that are in no known database."
+  description = "Location of Iceberg tables outside the known databases."
   value       = "s3://${local.buckets.silver.name}"
 }
 

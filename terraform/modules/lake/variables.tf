@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens; begins with a letter, does not end with a hyphen."
   type        = string
   nullable    = false
 
@@ -14,8 +14,8 @@ variable "name" {
 
 variable "region_suffix" {
   description = <<-EOT
-    Ends the names of buckets, which all Regions share: give one, such as `use1`, to a second lake of this name in
-    another Region. Another value is another set of buckets, and the apply fails where there are some.
+    Suffix of buckets' names, which are globally unique: set it (`use1`) for a lake of this name in another Region.
+    Another value means other buckets, and the apply fails if buckets exist.
   EOT
   type        = string
   default     = ""
@@ -89,8 +89,8 @@ variable "bronze_prefix" {
 
 variable "claim_bronze_prefix" {
   description = <<-EOT
-    Keep an SSM parameter named after bucket and folder. A second pipeline on the same folder then fails at apply: two
-    DMS tasks would overwrite each other's files.
+    Keep an SSM parameter named after bucket and folder, so that a second pipeline on the folder fails at apply: two DMS
+    tasks would overwrite each other's files.
   EOT
   type        = bool
   default     = true
@@ -115,7 +115,7 @@ variable "versioning" {
 }
 
 variable "bucket_policy_documents" {
-  description = "Policy documents (JSON) that are added to the policy of a created bucket, by role of the bucket: what roles of other accounts need."
+  description = "Policy documents (JSON) to add to the policy of a created bucket, by role of the bucket, for roles of other accounts."
   type        = map(list(string))
   default     = {}
   nullable    = false
@@ -138,7 +138,7 @@ variable "access_logs" {
 variable "force_destroy" {
   description = <<-EOT
     Let `terraform destroy` delete the created buckets with their objects, the key and the databases. Until true has
-    been applied, policies of buckets and key refuse their deletion, also when the buckets are empty.
+    been applied, the policies refuse the deletion of buckets and key, even of empty buckets.
   EOT
   type        = bool
   default     = false
@@ -186,7 +186,7 @@ variable "encryption" {
 }
 
 variable "key_policy_documents" {
-  description = "Policy documents (JSON) that are added to the policies of the created keys: what roles of other accounts need."
+  description = "Policy documents (JSON) to add to the policies of the created keys, for roles of other accounts."
   type        = list(string)
   default     = []
   nullable    = false

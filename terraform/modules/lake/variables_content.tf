@@ -22,9 +22,8 @@ variable "source_tables" {
 
 variable "past_bronze_folders" {
   description = <<-EOT
-    Folders of load epochs that are over, each with a slash at its end. They expire
-    by `bronze_retention.past_epochs_expire_after_days`; leave out the newest of them until the reload after it is
-    complete.
+    Folders of past load epochs, each with a slash at its end, which expire
+    by `bronze_retention.past_epochs_expire_after_days`. Leave out the newest until the following load is complete.
   EOT
   type        = list(string)
   default     = []
@@ -33,9 +32,9 @@ variable "past_bronze_folders" {
 
 variable "bronze_retention" {
   description = <<-EOT
-    What becomes of old files of a created bronze bucket; null keeps them as they are. The files of the current full
-    load never expire: silver can be built again from them and the changes since.
-    - `transition_after_days` and `storage_class`: move to `STANDARD_IA`, `INTELLIGENT_TIERING` or `GLACIER_IR` (all can be read at once, as the job must)
+    Retention of files in a created bronze bucket; null keeps them. Files of the current full load never expire: silver
+    can be rebuilt from them and the changes since.
+    - `transition_after_days` and `storage_class`: move to `STANDARD_IA`, `INTELLIGENT_TIERING` or `GLACIER_IR` (all with immediate access)
     - `changes_expire_after_days`: delete change files of the current epoch; a later repair or rebuild then needs a new full load. At least 30
     - `past_epochs_expire_after_days`: delete the folders in `past_bronze_folders`
   EOT
@@ -118,8 +117,7 @@ variable "databases" {
 
 variable "bronze_tables" {
   description = <<-EOT
-    External Glue tables over bronze, so that raw changes can be queried in Athena; none by default. Two for each source
-    table: `<schema>_<table>` with all files, and
+    External Glue tables over bronze to query raw changes in Athena; none by default. Two for each source table: `<schema>_<table>` with all files, and
     `<schema>_<table>_changes` with the change files by hour. By `schema.table`:
     - `columns`: the source's columns as `{ name, type }` with Hive types
     - `key`: names of its key columns, whose before-images are columns too
@@ -169,7 +167,7 @@ variable "bronze_database" {
 variable "lake_formation" {
   description = <<-EOT
     Grants of Lake Formation, for accounts that use it instead of IAM alone; off by default:
-    - `enabled`: grant. That nobody else has access is the account's setting for new databases and tables (`IAMAllowedPrincipals`), which is not this module's
+    - `enabled`: grant. Others' access depends on the account's setting for new databases and tables (`IAMAllowedPrincipals`), which this module does not change
     - `register_locations`: register the created silver and quarantine buckets
     - `writers`: ARNs of roles that write all databases, by any name; the job's role
     - `readers`: ARNs of principals that may query the silver databases, by any name

@@ -13,7 +13,7 @@ output "job_arn" {
 }
 
 output "maintenance_job_name" {
-  description = "Name of the Glue job that puts the tables in order; null without `maintenance_schedule`."
+  description = "Name of the Glue job that runs `maintain`; null without `maintenance_schedule`."
   value       = one(aws_glue_job.maintain[*].name)
 }
 
@@ -44,8 +44,8 @@ output "start_command" {
 
 output "run" {
   description = <<-EOT
-    What another runtime needs to run the same code with the same document: `script_uri`, `zip_uris`, `config_uri`,
-      `config_sha256`, `spark_settings`, `policy_json` (all that a run needs but its logs) and `additional_policy_json`.
+    For another runtime of the same code and document: `script_uri`, `zip_uris`, `config_uri`, `config_sha256`,
+      `spark_settings`, `policy_json` (all that a run needs but its logs) and `additional_policy_json`.
   EOT
   value = {
     script_uri     = local.script_uri
@@ -66,7 +66,7 @@ output "run" {
 ################################################################################
 
 output "log_groups" {
-  description = "Log groups: `output` has what the job itself says (JSON lines), `error` what Spark and Glue say."
+  description = "Log groups: `output` for the job's JSON lines, `error` for messages of Spark and Glue."
   value       = { for key, group in aws_cloudwatch_log_group.job : key => group.name }
 }
 
@@ -86,7 +86,7 @@ output "role_name" {
 
 output "resource_policies" {
   description = <<-EOT
-    What resources of another account must allow this job's role, as JSON policies:
+    JSON policies for resources of another account, which must allow this job's role:
     `bronze`, `silver`, `quarantine`, `artifacts`: for the policy of the bucket;
     `key`: for the policy of the KMS key;
     `catalog`: for the resource policy of the Glue catalog.

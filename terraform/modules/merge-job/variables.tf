@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens; begins with a letter, does not end with a hyphen."
   type        = string
   nullable    = false
 
@@ -14,8 +14,8 @@ variable "name" {
 
 variable "region_suffix" {
   description = <<-EOT
-    Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline
-    of this name in another Region. Another value replaces the roles.
+    Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another
+    Region. Another value replaces the roles.
   EOT
   type        = string
   default     = ""
@@ -99,13 +99,13 @@ variable "databases" {
 }
 
 variable "kms_key_arn" {
-  description = "KMS key of what Terraform uploads into the artefact bucket, and of buckets for which `buckets` names none; null with SSE-S3."
+  description = "KMS key of Terraform's uploads into the artefact bucket, and of buckets without a key in `buckets`; null with SSE-S3."
   type        = string
   default     = null
 }
 
 variable "secret_arns" {
-  description = "Secrets that the job may read: salts of masks, the source's credentials where it compares tables with their source."
+  description = "Secrets that the job may read: salts of masks, and the source's credentials for `verify`."
   type        = list(string)
   default     = []
   nullable    = false
@@ -119,16 +119,13 @@ variable "secret_kms_key_arns" {
 }
 
 variable "additional_policy_json" {
-  description = <<-EOT
-    A further policy of the role, as JSON: such as for databases whose tables lie elsewhere, or a secret with a KMS key
-    of its own; null means none.
-  EOT
+  description = "A further policy (JSON) of the role, such as for databases in other locations, or a secret with its own KMS key; null means none."
   type        = string
   default     = null
 }
 
 variable "further_role_arns" {
-  description = "Roles of other runtimes that run this job (output `run`); output `resource_policies` then names them as well."
+  description = "Roles of other runtimes of this job (output `run`), to be named in output `resource_policies`."
   type        = list(string)
   default     = []
   nullable    = false
@@ -140,7 +137,7 @@ variable "further_role_arns" {
 
 variable "package" {
   description = <<-EOT
-    The job's code; by default, piece by piece, what travels with this module.
+    The job's code; each part defaults to this module's.
     - `zip_path`, `requirements_path`, `script_path`: other files on the machine that runs Terraform
     - `zip_s3_uri`, `requirements_s3_uri`, `script_s3_uri`: objects that exist, taken as they are; a new version should have a new key
   EOT

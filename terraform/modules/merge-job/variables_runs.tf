@@ -27,7 +27,7 @@ variable "worker_type" {
 }
 
 variable "number_of_workers" {
-  description = "Workers of a run, the driver among them; with `auto_scaling` the most there may be."
+  description = "Workers of a run, with the driver; with `auto_scaling` the maximum."
   type        = number
   default     = 4
   nullable    = false
@@ -39,14 +39,14 @@ variable "number_of_workers" {
 }
 
 variable "auto_scaling" {
-  description = "Let Glue add and remove workers during a run; only those in use are paid."
+  description = "Let Glue add and remove workers during a run; you pay only for workers in use."
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "execution_class" {
-  description = "`STANDARD`, or `FLEX`: a third cheaper on spare capacity, which may let a run wait for long."
+  description = "`STANDARD`, or `FLEX`: a third cheaper on spare capacity, for which a run may wait long."
   type        = string
   default     = "STANDARD"
   nullable    = false
@@ -62,7 +62,7 @@ variable "execution_class" {
 }
 
 variable "timeout_minutes" {
-  description = "Minutes after which Glue ends a run. Nothing is lost by that: the next run goes on where this one was."
+  description = "Minutes after which Glue ends a run. Nothing is lost: the next run continues from there."
   type        = number
   default     = 480
   nullable    = false
@@ -103,7 +103,7 @@ variable "arguments" {
 }
 
 variable "spark_conf" {
-  description = "Further Spark settings that must be there when Spark starts, such as `{ \"spark.executor.memoryOverhead\" = \"2g\" }`."
+  description = "Further Spark settings at Spark's start, such as `{ \"spark.executor.memoryOverhead\" = \"2g\" }`."
   type        = map(string)
   default     = {}
   nullable    = false
@@ -126,8 +126,8 @@ variable "spark_conf" {
 
 variable "maintenance_schedule" {
   description = <<-EOT
-    When the tables are put in order (command `maintain`), as a `cron(...)` of Glue in UTC, such as `cron(0 3 * * ? *)`;
-    null for never. It is a job of its own, so that merging goes on meanwhile.
+    When `maintain` runs, as a `cron(...)` of Glue in UTC, such as `cron(0 3 * * ? *)`; null for never. It is a separate
+    job, beside which merging continues.
   EOT
   type        = string
   default     = null
@@ -168,9 +168,9 @@ variable "log_kms_key_arn" {
 
 variable "security_configuration" {
   description = <<-EOT
-    Glue's security configuration: with which key Glue itself encrypts.
-    - `create`: make one with `kms_key_arn`, which must then be given
-    - `name`: one that exists. If it encrypts CloudWatch logs, Glue writes to log groups of other names than this module makes
+    Glue's security configuration, by which Glue itself encrypts.
+    - `create`: make a configuration with `kms_key_arn`, then required
+    - `name`: an existing configuration. If it encrypts CloudWatch logs, Glue writes to other log groups than this module's
   EOT
   type = object({
     create = optional(bool, false)

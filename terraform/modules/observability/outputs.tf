@@ -14,6 +14,6 @@ output "dashboard_name" {
 }
 
 output "metric_namespace" {
-  description = "CloudWatch namespace of what is counted in the job's log."
+  description = "CloudWatch namespace of the counts from the job's log."
   value       = local.namespace
 }

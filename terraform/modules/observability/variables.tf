@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens; begins with a letter, does not end with a hyphen."
   type        = string
   nullable    = false
 
@@ -13,10 +13,7 @@ variable "name" {
 }
 
 variable "region_suffix" {
-  description = <<-EOT
-    Ends the name of the dashboard, which all Regions of an account share: give one, such as `use1`, to a second
-    pipeline of this name in another Region.
-  EOT
+  description = "Suffix of the dashboard's name, which is unique in an account: set it (`use1`) for a pipeline of this name in another Region."
   type        = string
   default     = ""
   nullable    = false
@@ -73,7 +70,7 @@ variable "topic" {
 }
 
 variable "disabled_alarms" {
-  description = "Alarms that are not made, by the names in the README of this module."
+  description = "Alarms to leave out, by the names in the README of this module."
   type        = set(string)
   default     = []
   nullable    = false
@@ -99,8 +96,8 @@ variable "disabled_alarms" {
 
 variable "runbook" {
   description = <<-EOT
-    Where `docs/operations.md` is, which each notification names with the paragraph of its alarm: a URL that your
-    operators can open, such as of a copy in your wiki.
+    Location of `docs/operations.md`, which each notification names with the alarm's paragraph: a URL that your
+    operators can open, such as in your wiki.
   EOT
   type        = string
   default     = "docs/operations.md"
@@ -124,12 +121,12 @@ variable "dashboard" {
 
 variable "thresholds" {
   description = <<-EOT
-    When an alarm goes off:
-    - `hours_without_run`: no run came to its end for so many hours. Give more than the longest time between two runs
-    - `quarantined_rows`: more rows than this were quarantined within an hour
+    When an alarm fires:
+    - `hours_without_run`: no run has ended for so many hours; more than the longest time between two runs
+    - `quarantined_rows`: more rows than this were quarantined in an hour
     - `lag_seconds`: a change was in silver more than so many seconds after its commit; null for no such alarm. Full loads count from the start of the task
     - `source_latency_seconds`: DMS is so far behind the source, for 15 minutes
-    - `target_latency_seconds`: the same for what it has not written yet; null is the batch interval and 5 minutes
+    - `target_latency_seconds`: the same for unwritten changes; null is the batch interval and 5 minutes
     - `replication_capacity_percent`: a serverless replication has used so much of its memory, on average, for 30 minutes
     - `slot_lag_bytes`: the source keeps so much log for DMS
     - `free_storage_bytes`: the source's disk has less than this left, for 15 minutes; not Aurora. Give a tenth of the disk or more
@@ -177,10 +174,9 @@ variable "thresholds" {
 
 variable "job" {
   description = <<-EOT
-    The Glue job: `name`; `log_group`, the group with its own JSON lines (output `log_groups.output` of the module
-    merge-job); `maintenance_name`, the job that puts the tables in order, null for none; `watch_log_group`, the group
-    whose lines are counted in place of the job's where a watch elsewhere merges (output `log_group` of the module
-    emr-serverless), null for none.
+    The Glue job: `name`; `log_group`, the group with its JSON lines (output `log_groups.output` of the module
+    merge-job); `maintenance_name`, the job that runs `maintain`, null for none; `watch_log_group`, the group of a watch
+    that merges instead of the job (output `log_group` of the module emr-serverless), null for none.
   EOT
   type        = object({ name = string, log_group = string, maintenance_name = optional(string), watch_log_group = optional(string) })
   nullable    = false
@@ -201,11 +197,10 @@ variable "replication" {
   description = <<-EOT
     The DMS replication; null for none.
     - `arn`, `metric_dimensions`: outputs `replication_arn` and `metric_dimensions` of the module replication
-    - `log_group`: its log group, where Terraform makes it; null for none, and then its lines are not counted: suspended
-      tables, values that were cut, errors of the full load
+    - `log_group`: its log group, if Terraform makes it; with null suspended tables, cut values and errors of the full load are not counted
     - `has_cdc`: false for a full load only, which has no latency
-    - `started`: false where it is not meant to run; its silence is no alarm then
-    - `batch_interval_seconds`: how long DMS gathers changes for a file
+    - `started`: false if it is not meant to run; its silence is then no alarm
+    - `batch_interval_seconds`: seconds for which DMS gathers changes for a file
   EOT
   type = object({
     arn                    = string
@@ -220,7 +215,7 @@ variable "replication" {
 
 variable "source_database" {
   description = <<-EOT
-    The database, for what it keeps for DMS and for its disk; null for none. MySQL engines keep their binlog for a set time: only the disk is watched there.
+    The database, for the alarms on its slot and disk; null for none. MySQL engines, which keep their binlog for a set time, have only the latter.
     - `engine`: as in the module replication
     - `identifier`: of the RDS instance, or of the Aurora cluster
   EOT

@@ -54,7 +54,7 @@ output "secret_role_arn" {
 
 output "resource_policies" {
   description = <<-EOT
-    What resources of another account must allow the role, as JSON policies:
+    JSON policies for resources of another account, which must allow the role:
     `bronze`: for the policy of the bucket;
     `key`: for the policy of the bucket's KMS key.
   EOT

@@ -131,8 +131,8 @@ variable "source_database" {
 
 variable "region_suffix" {
   description = <<-EOT
-    Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline
-    of this name in another Region. Another value replaces the roles.
+    Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another
+    Region. Another value replaces the roles.
   EOT
   type        = string
   default     = ""
@@ -174,7 +174,7 @@ variable "migration_type" {
 }
 
 variable "load_epoch" {
-  description = "Number of the full load, in the bucket folder. A higher one is how everything is loaded again: a new replication that writes to a new folder."
+  description = "Number of the full load, in the bucket folder. Raise it to load everything again: a new replication writes to a new folder."
   type        = number
   default     = 1
   nullable    = false
@@ -188,7 +188,7 @@ variable "load_epoch" {
 variable "start" {
   description = <<-EOT
     Whether the replication runs. False stops a running one; the next true resumes it where it stopped. Terraform starts
-    and stops a provisioned one; the module trigger a serverless one, within minutes of an apply, if it gets
+    and stops a provisioned replication; the module trigger a serverless one, within minutes of an apply, through
     output `starter`.
   EOT
   type        = bool
@@ -255,7 +255,7 @@ variable "bronze" {
 }
 
 variable "cdc_max_batch_interval_seconds" {
-  description = "Seconds after a table's first change when its file is closed. Lower is fresher, and makes more and smaller files."
+  description = "Seconds from a table's first change until its file is closed. Lower is fresher, with more and smaller files."
   type        = number
   default     = 60
   nullable    = false

@@ -30,7 +30,7 @@ variable "min_capacity_units" {
 }
 
 variable "max_capacity_units" {
-  description = "Serverless: most capacity, in DCU of 2 GB memory. A replication that needs more than this fails for want of memory."
+  description = "Serverless: most capacity, in DCU of 2 GB memory. A replication that needs more fails out of memory."
   type        = number
   default     = 8
   nullable    = false
@@ -82,7 +82,7 @@ variable "engine_version" {
 }
 
 variable "multi_az" {
-  description = "A standby in a second zone. Doubles the price; without it a failed zone means waiting, not losing: the source keeps the changes."
+  description = "A standby in a second zone, for double the price. Without it a failed zone only delays: the source keeps the changes."
   type        = bool
   default     = false
   nullable    = false
@@ -100,9 +100,9 @@ variable "maintenance_window" {
 
 variable "lob_max_size_kb" {
   description = <<-EOT
-    Largest LOB in KB. DMS cuts what is longer; with PostgreSQL this fails the task, with MySQL it only logs it. LOBs
+    Largest LOB in KB. DMS cuts longer values; with PostgreSQL this fails the task, with MySQL it is only logged. LOBs
     are, in PostgreSQL, `text`, `json`, `jsonb`, `bytea`, `xml` and arrays as well.
-    null means 63 for PostgreSQL, up to where DMS loads LOBs as fast as other columns, and 1024 for MySQL.
+    null means 63 for PostgreSQL (below this DMS loads LOBs as fast as other columns) and 1024 for MySQL.
   EOT
   type        = number
   default     = null
@@ -127,8 +127,8 @@ variable "max_full_load_subtasks" {
 
 variable "data_error_policy" {
   description = <<-EOT
-    What a row that DMS cannot process does: `SUSPEND_TABLE` (the table stands still until it is loaded again, the
-    others go on) or `STOP_TASK`. DMS's other policies lose the row.
+    Effect of a row that DMS cannot process: `SUSPEND_TABLE` (the table stands still until it is loaded again, the
+    others continue) or `STOP_TASK`. DMS's other policies lose the row.
   EOT
   type        = string
   default     = "SUSPEND_TABLE"
@@ -198,8 +198,8 @@ variable "security_group_ids" {
 
 variable "account_role_arns" {
   description = <<-EOT
-    Output `role_arns` of the module dms-account-roles, where one stack has both: DMS then waits for these roles, and
-    goes before them. Nothing else reads it, so a change of the roles changes nothing here.
+    Output `role_arns` of the module dms-account-roles in the same stack: DMS is created after and destroyed before
+    these roles. A change of the roles changes nothing here.
   EOT
   type        = map(string)
   default     = {}

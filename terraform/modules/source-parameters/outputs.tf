@@ -19,15 +19,12 @@ output "parameters" {
 }
 
 output "reboot_parameters" {
-  description = "Parameters that take effect when the database is rebooted (Aurora: the writer); applying them does not reboot it."
+  description = "Parameters that take effect at the next reboot of the database (Aurora: the writer), which Terraform does not do."
   value       = sort([for name, parameter in local.parameters : name if parameter.apply_method == "pending-reboot"])
 }
 
 output "setup_sql" {
-  description = <<-EOT
-    Statements for the master user, after the reboot: what no parameter can say. Running them again does no harm. With
-    PostgreSQL run them in the database that DMS reads.
-  EOT
+  description = "Repeatable statements for the master user, after the reboot. With PostgreSQL run them in the database that DMS reads."
   value = local.is_postgres ? local.postgres_setup : [
     "CALL mysql.rds_set_configuration('binlog retention hours', ${var.binlog_retention_hours});",
     "GRANT REPLICATION CLIENT, REPLICATION SLAVE, SELECT ON *.* TO '${var.user}'@'%';",
@@ -36,10 +33,9 @@ output "setup_sql" {
 
 output "teardown_sql" {
   description = <<-EOT
-    Statements for the master user that take away what `setup_sql` and DMS have made: before a major upgrade of
-    PostgreSQL, and at the end. The first fails while DMS reads: stop at an error. Running them again does no harm with
-    PostgreSQL. With MySQL they end the kept binary log for every reader, and fail once the user is dropped; they are
-    not tested.
+    Statements for the master user that remove everything of `setup_sql` and DMS, before a major upgrade of PostgreSQL,
+    and at the end. The first fails while DMS reads: stop at an error. Repeatable in PostgreSQL. In MySQL they end the
+    retention of the binary log for every reader, fail once the user is dropped, and are not tested.
   EOT
   value = local.is_postgres ? local.postgres_teardown : [
     "CALL mysql.rds_set_configuration('binlog retention hours', NULL);",
@@ -56,7 +52,7 @@ output "lob_sizes_sql" {
 }
 
 output "check_sql" {
-  description = "Statement that shows what is in effect."
+  description = "Statement that shows the effective settings."
   value = local.is_postgres ? (
     "SELECT name, setting, pending_restart FROM pg_settings WHERE name IN (${join(", ", [for name in sort(keys(local.required)) : "'${name}'"])});"
     ) : (

@@ -3,7 +3,7 @@
 ################################################################################
 
 variable "name" {
-  description = "The group's name begins with it; the family follows, so that a new major version gets a group of its own."
+  description = "Prefix of the group's name. The family follows, so a new major version gets a new group."
   type        = string
   nullable    = false
 
@@ -28,10 +28,7 @@ variable "engine" {
 }
 
 variable "family" {
-  description = <<-EOT
-    Parameter group family, which is the engine with its major version: `postgres16`, `aurora-postgresql16`, `mysql8.0`,
-      `mariadb11.4`, `aurora-mysql8.0`.
-  EOT
+  description = "Parameter group family, the engine with its major version: `postgres16`, `aurora-postgresql16`, `mysql8.0`, `mariadb11.4`, `aurora-mysql8.0`."
   type        = string
   nullable    = false
 
@@ -52,8 +49,8 @@ variable "family" {
 
 variable "parameters" {
   description = <<-EOT
-    Further parameters of the group, by name: a database has one group only. `apply_method` is `immediate` or, for
-    static parameters, `pending-reboot`.
+    Further parameters of the group, by name, because a database has a single group. `apply_method` is `immediate` or,
+    for static parameters, `pending-reboot`.
   EOT
   type = map(object({
     value        = string
@@ -102,7 +99,7 @@ variable "parameters" {
 }
 
 variable "create" {
-  description = "False makes no group; the output `parameters` then says what your own group needs."
+  description = "False makes no group; output `parameters` then lists the parameters for your own group."
   type        = bool
   default     = true
   nullable    = false
@@ -120,7 +117,7 @@ variable "tags" {
 ################################################################################
 
 variable "plugin" {
-  description = "PostgreSQL: the plugin DMS decodes with: `pglogical`, which has to be preloaded, or `test_decoding`, which is there."
+  description = "PostgreSQL: DMS's decoding plugin: `pglogical`, which must be preloaded, or `test_decoding`, which is built in."
   type        = string
   default     = "pglogical"
   nullable    = false
@@ -133,8 +130,8 @@ variable "plugin" {
 
 variable "capture_ddls" {
   description = <<-EOT
-    PostgreSQL: let `setup_sql` make what captures DDL; the same value as `source_database.postgres.capture_ddls`. False
-    needs no `rds_superuser`: DMS's user gets `rds_replication`, and SELECT on `tables`.
+    PostgreSQL: let `setup_sql` set up the capture of DDL; the same value as `source_database.postgres.capture_ddls`.
+    False needs no `rds_superuser`: DMS's user gets `rds_replication`, and SELECT on `tables`.
   EOT
   type        = bool
   default     = true
@@ -167,9 +164,8 @@ variable "artifacts_schema" {
 
 variable "replace_event_triggers" {
   description = <<-EOT
-    PostgreSQL: let `setup_sql` replace event triggers of DMS that call a function of another schema: those that DMS has
-    made itself, or of a former `artifacts_schema`. Without it setup fails there, because another replication may learn
-    of new columns by them.
+    PostgreSQL: let `setup_sql` replace DMS's event triggers that call a function of another schema (made by DMS itself,
+    or for a former `artifacts_schema`). Otherwise setup fails, because another replication may need them.
   EOT
   type        = bool
   default     = false
@@ -179,7 +175,7 @@ variable "replace_event_triggers" {
 variable "slot_names" {
   description = <<-EOT
     PostgreSQL: the slots that `teardown_sql` drops, such as `postgres.slot_name` of the pipeline. Without any it drops
-    the one that is named as DMS names them, and fails where there are several: another replication may need them.
+    the slot with a name of DMS's form, and fails if there are several, because another replication may need them.
   EOT
   type        = set(string)
   default     = []
@@ -192,14 +188,14 @@ variable "slot_names" {
 }
 
 variable "preload_libraries" {
-  description = "PostgreSQL: libraries to preload besides pglogical. The list replaces the engine's own, which is pg_stat_statements."
+  description = "PostgreSQL: libraries to preload besides pglogical. The list replaces the engine's own (pg_stat_statements)."
   type        = list(string)
   default     = ["pg_stat_statements"]
   nullable    = false
 }
 
 variable "max_replication_slots" {
-  description = "PostgreSQL: slots at most. Each DMS replication takes one, and needs a second while it is replaced; the engine's default is 20."
+  description = "PostgreSQL: maximum number of slots. Each DMS replication takes a slot, and a second during its replacement; the engine's default is 20."
   type        = number
   default     = 20
   nullable    = false
@@ -211,7 +207,7 @@ variable "max_replication_slots" {
 }
 
 variable "max_wal_senders" {
-  description = "PostgreSQL: processes that send WAL. One for each slot in use, and some for physical replicas and backups."
+  description = "PostgreSQL: processes that send WAL, for each slot in use, and for physical replicas and backups."
   type        = number
   default     = 25
   nullable    = false
@@ -294,7 +290,7 @@ variable "max_slot_wal_keep_size_mb" {
 ################################################################################
 
 variable "binlog_retention_hours" {
-  description = "MySQL: hours to keep the binary log, longer than DMS may ever be away. No parameter: the statement is in the output `setup_sql`."
+  description = "MySQL: hours to keep the binary log, longer than any outage of DMS. Not a parameter: output `setup_sql` has the statement."
   type        = number
   default     = 72
   nullable    = false
@@ -324,8 +320,8 @@ variable "user" {
 variable "tables" {
   description = <<-EOT
     Source tables as `schema.table`, written as in the source: the keys of the pipeline's `tables`. With
-    PostgreSQL `setup_sql` lets DMS's user read them; `lob_sizes_sql` looks at them only. Without any, no rights on
-    tables are granted, and all tables are looked at.
+    PostgreSQL `setup_sql` grants SELECT on them; `lob_sizes_sql` reads only them. Without any, no rights on tables are
+    granted, and all tables are read.
   EOT
   type        = set(string)
   default     = []

@@ -1,5 +1,5 @@
 output "queue" {
-  description = "`name`, `arn` and `url` of the queue that asks for runs."
+  description = "`name`, `arn` and `url` of the queue that starts runs."
   value       = { name = aws_sqs_queue.changes.name, arn = aws_sqs_queue.changes.arn, url = aws_sqs_queue.changes.url }
 }
 

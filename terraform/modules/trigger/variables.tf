@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+  description = "Prefix of every name: up to 31 lower-case letters, digits and single hyphens; begins with a letter, does not end with a hyphen."
   type        = string
   nullable    = false
 
@@ -14,8 +14,8 @@ variable "name" {
 
 variable "region_suffix" {
   description = <<-EOT
-    Ends the names of IAM roles, which all Regions of an account share: give one, such as `use1`, to a second pipeline
-    of this name in another Region. Another value replaces the roles.
+    Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another
+    Region. Another value replaces the roles.
   EOT
   type        = string
   default     = ""
@@ -48,10 +48,7 @@ variable "permissions_boundary" {
 ################################################################################
 
 variable "type" {
-  description = <<-EOT
-    `event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: a run that watches
-    for `watch.hours` is asked for every minute, so one follows another.
-  EOT
+  description = "`event`: when change files arrive. `schedule`: at the times of `schedule`. `continuous`: runs that watch for `watch.hours` follow each other."
   type        = string
   default     = "event"
   nullable    = false
@@ -92,11 +89,11 @@ variable "schedule" {
 variable "watch" {
   description = <<-EOT
     With `continuous`:
-    - `hours`: how long a run watches before the next one takes over, on new machines. The job's own timeout must be longer
+    - `hours`: hours until the next run takes over, on new machines. The job's timeout must be longer
     - `queue`: whether a queue of its own notifies it of new files. It looks at a table at once when it has some, and
       every five minutes besides. Merge jobs in a network without a way to the internet need an endpoint
       of SQS. False looks at all tables by the clock
-    - `interval_seconds`: without the queue, how often each table is looked at for new files; a look is a request to S3 that costs money
+    - `interval_seconds`: without the queue, seconds between two listings of a table, each a paid request to S3
   EOT
   type = object({
     hours            = optional(number, 3)
@@ -118,8 +115,8 @@ variable "watch" {
 
 variable "starts_runs" {
   description = <<-EOT
-    Whether the function starts runs of the job. False where something else keeps a watch running (module
-    emr-serverless): it then only asks the replication which loads are complete.
+    Whether the function starts runs of the job. False if the module emr-serverless keeps a watch running: the function
+    then only asks the replication which loads are complete.
   EOT
   type        = bool
   default     = true
@@ -135,7 +132,7 @@ variable "starts_runs" {
 }
 
 variable "batching_window_seconds" {
-  description = "How long news of files are gathered before the function looks at them: 1 to 300. More makes fewer runs and a higher latency."
+  description = "Seconds for which notifications are gathered: 1 to 300. More means fewer runs and a higher latency."
   type        = number
   default     = 20
   nullable    = false
@@ -148,8 +145,8 @@ variable "batching_window_seconds" {
 
 variable "min_minutes_between_runs" {
   description = <<-EOT
-    With `event`: minutes from the beginning of one run to that of the next, at least: 0 to 360. It bounds what runs
-    cost; files that come meanwhile are one run. Scheduled runs and watches begin when they are meant to.
+    With `event`: least minutes between the beginnings of two runs, 0 to 360. It bounds costs; files that arrive
+    meanwhile share a run. Scheduled runs and watches ignore it.
   EOT
   type        = number
   default     = 5
@@ -168,8 +165,8 @@ variable "min_minutes_between_runs" {
 variable "job" {
   description = <<-EOT
     The Glue job: `name`, `arn`, and `config_uri`, its configuration document: outputs of the module merge-job.
-    With `continuous` and `watch.queue` also `role_name`, which gets the right to read that queue.
-    `revision`: any text; another one asks for a run after the next apply.
+    With `continuous` and `watch.queue` also `role_name`, which gets access to that queue.
+    `revision`: any text; a change asks for a run after the next apply.
   EOT
   type        = object({ name = string, arn = string, config_uri = string, role_name = optional(string), revision = optional(string, "") })
   nullable    = false
@@ -216,7 +213,7 @@ variable "replication" {
       content of tables without changes, and empty tables are made
     - `start`: for a serverless one that writes to the folder of a load epoch, whether it should run: the function
       starts, resumes or stops it after an apply. Null leaves it alone
-    - `revision`: any text; with another one the function looks after the next apply whether the replication is as it should be
+    - `revision`: any text; after a change the function checks the replication's state
   EOT
   type        = object({ arn = string, loads = optional(bool, true), start = optional(bool), revision = optional(string, "") })
   default     = null
@@ -246,11 +243,11 @@ variable "replication" {
 
 variable "notification" {
   description = <<-EOT
-    How the queue hears of new files.
-    - `s3`: this module sets the bucket's notifications. A bucket has one set of them: others that it has are removed
+    How the queue learns of new files.
+    - `s3`: this module sets the bucket's notifications, and removes all others
     - `eventbridge`: by a rule; the bucket's owner has switched EventBridge on for it, and, if it is another account's,
       forwards these events to the default bus of this one
-    - `none`: somebody else sends, by output `bucket_notification` or by SNS
+    - `none`: others send, by output `bucket_notification` or by SNS
   EOT
   type        = string
   default     = "s3"
@@ -268,7 +265,7 @@ variable "notification" {
 
 variable "package" {
   description = <<-EOT
-    The function's code; by default what travels with this module.
+    The function's code; by default this module's.
     - `zip_path`: another file on the machine that runs Terraform
     - `zip_s3_uri`: an object that exists; a new version should have a new key
   EOT

@@ -11,8 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dms_iceberg.config.parse import parse_config
+from dms_iceberg.context import RunRequest
 from dms_iceberg.gold import refresh
+from dms_iceberg.iceberg.replacement import Replacement
 from dms_iceberg.runs.run import run
+from dms_iceberg.silver.owner import owner_of_model
 from dms_iceberg.silver.table import TargetTable
 from support.commands import Ended
 from support.documents import BY_ID, ID_V, Documents
@@ -427,6 +430,40 @@ def test_a_model_does_not_replace_a_table_that_comes_meanwhile(
     ended = documents.run(first, code=1)
     assert f"{name} was made from the source table public.t by the pipeline 'second'" in " ".join(ended.out.split())
     assert [tuple(row) for row in lake.spark.sql(f"SELECT id, v FROM lake.{name}").collect()] == [(1, "second")]
+
+
+@pytest.mark.parametrize("is_refreshed", [False, True], ids=["taken over", "and refreshed"])
+def test_a_former_owner_does_not_replace_a_model_that_is_taken_over_while_its_query_runs(
+    documents: Documents, other: SparkSession, monkeypatch: pytest.MonkeyPatch, is_refreshed: bool
+) -> None:
+    lake, name = documents.lake, f"{documents.lake.namespace}g.m"
+    sql = {pipeline: {name: {"sql": f"SELECT id, v AS {pipeline} FROM {lake.namespace}.{pipeline}"}} for pipeline in ("first", "second")}
+    paths = {}
+    for pipeline, gold in sql.items():
+        documents.load(pipeline, "public.t", [(1, pipeline)])
+        paths[pipeline] = documents.write(pipeline, {"public.t": {"target": f"{lake.namespace}.{pipeline}"}}, gold=gold)
+    documents.run(paths["first"])
+    documents.change("first", "public.t", 1, [("I", 2, "x")])
+    second = parse_config(json.loads(paths["second"].read_text()), base=str(documents.folder))
+    fill = Replacement.fill
+
+    def taken_over(self: Replacement, *given: Any) -> None:
+        fill(self, *given)
+        monkeypatch.undo()
+        if is_refreshed:
+            assert run(other, second, request=RunRequest(take_over=frozenset({name}))).errors == {}
+        else:
+            table = TargetTable(other, "lake", name, owner_of_model(second, name))
+            table.refresh()
+            table.take_over()
+
+    monkeypatch.setattr(Replacement, "fill", taken_over)
+    ended = documents.run(paths["first"], code=1)
+    assert f"{name} was made by the gold model {name} by the pipeline 'second'" in " ".join(ended.out.split())
+    shown = [tuple(row) for row in lake.spark.sql(f"SELECT * FROM lake.{name}").collect()]
+    assert shown == ([(1, "second")] if is_refreshed else [(1, "first")])
+    documents.run(paths["second"])
+    assert [tuple(row) for row in lake.spark.sql(f"SELECT id, second FROM lake.{name}").collect()] == [(1, "second")]
 
 
 def test_two_documents_in_one_folder_have_states_of_their_own(documents: Documents) -> None:

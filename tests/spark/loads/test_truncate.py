@@ -305,6 +305,29 @@ def test_a_load_file_from_after_a_truncate_is_refused(lake: Lake) -> None:
     assert [lake.rows(name, "id") for name in ("told", "written")] == [[(4,), (7,), (8,)]] * 2
 
 
+def test_a_truncate_that_bronze_has_lost_is_remembered(lake: Lake) -> None:
+    """Its object was deleted, or not copied with bronze: what it ended has ended at its moment, for late changes and in a rebuild."""
+    names, second = ("soft_delete", "history", "append"), "20260301100500000"
+    for name in names:
+        begin(lake, name)
+        later(lake, name)
+    assert errors(merge(lake, *names)) == []
+    for at in (AT, second):
+        assert errors(merge(lake, *names, truncate=True, at=at)) == []
+    for name in names:
+        lake.path(f"public.{name}", f"_repair/TRUNCATE-{AT[:8]}-{AT[8:]}.json").unlink()
+        late(lake, name)
+    assert errors(merge(lake, *names)) == []
+    assert {row[3] for row in shown(lake, "soft_delete") if row[1] in ("C", "e")} == {MOMENT}
+    before = {name: shown(lake, name) for name in names}
+    assert [row[:3] for row in before["append"] if row[2] == "T"] == [(None, None, "T")] * 2
+    assert {row[3] for row in before["history"] if row[1] in ("A", "C", "e")} == {"10:02:30.00"}
+    request = RunRequest(rebuild=frozenset(tables(*names)))
+    report = run(lake.spark, lake.config(tables(*names)), request=request)
+    assert [(one.error, one.warnings) for one in report.tables.values()] == [(None, [])] * len(names)
+    assert {name: shown(lake, name) for name in names} == before
+
+
 def test_a_restored_bronze_is_truncated_again(lake: Lake) -> None:
     """A copy of bronze has new times: a change file that DMS closed long before the truncate shows that the load was complete."""
     begin(lake, "t")

@@ -25,6 +25,8 @@ from support.text_files import cdc_name
 Row = Mapping[str, Any]
 MASK = {"name": "email", "mask": "redact"}
 FOLLOWED = {"name": "mail", "renamed_from": "email", "mask": "redact"}
+CITY = {"name": "city", "renamed_from": "town"}
+IN_SILVER = {"name": "contact", "from": "email", "renamed_from": "email", "mask": "redact"}
 COMPOSED, DECOMPOSED = "\u00e9t\u00e9", "e\u0301te\u0301"
 
 
@@ -176,6 +178,66 @@ HISTORIES: dict[str, Sequence[Stage]] = {
             rebuild=True,
         ),
     ],
+    "forgotten": [
+        Stage({}, [("id b", [(1, "x"), (2, "y")])]),
+        Stage({"columns": [{"name": "c", "renamed_from": "b"}]}, [("id c", [(2, "Y")])], ("",)),
+        Stage({}, [("id c", [(3, "z")])], ("",)),
+        Stage(
+            {},
+            [],
+            ("no 'c', and 'b' instead", 'put "renamed_from": "b" back'),
+            {"id, c": [(1, "x"), (2, "Y"), (3, "z")]},
+            fails=True,
+            rebuild=True,
+        ),
+        Stage({"columns": [{"name": "c", "renamed_from": "b"}]}, [], ("",), {"id, c": [(1, "x"), (2, "Y"), (3, "z")]}, rebuild=True),
+    ],
+    "shifted": [
+        Stage({}, [("id a b", [(1, "a1", "x")])]),
+        Stage({"columns": [{"name": "c", "renamed_from": "b"}]}, [("id a c", [(2, "a2", "y")])], ("",)),
+        Stage(
+            {"columns": [{"name": "b", "renamed_from": "a"}, {"name": "c"}]},
+            [("id b c", [(3, "a3", "z")])],
+            ("",),
+            {"id, b, c": [(1, "a1", "x"), (2, "a2", "y"), (3, "a3", "z")]},
+        ),
+        Stage(
+            {"columns": [{"name": "b", "renamed_from": "a"}, {"name": "c"}]},
+            [],
+            ("no 'c', and 'b' instead", "load epoch"),
+            {"id, b, c": [(1, "a1", "x"), (2, "a2", "y"), (3, "a3", "z")]},
+            fails=True,
+            rebuild=True,
+        ),
+    ],
+    "former_name_given_away": [
+        Stage({"columns": [MASK]}, [LOADED]),
+        Stage({"columns": [FOLLOWED]}, [("id mail", [(2, "secret-3")])], ("",)),
+        Stage({"columns": [FOLLOWED]}, [("id contact email", [(3, "secret-4", "e3")])], ("'contact' is held back",)),
+        Stage(
+            {"columns": [FOLLOWED]},
+            [("id contact email", [(4, "secret-5", "e4")])],
+            ("'contact' is held back",),
+            {"id, mail": [(1, "***"), (2, "***"), (3, "***"), (4, "***")]},
+        ),
+    ],
+    "former_name_of_another": [
+        Stage({"columns": [MASK, CITY]}, [("id email city", [(1, "secret-1", "c1")])]),
+        Stage({"columns": [MASK, CITY]}, [("id town city", [(2, "secret-2", "c2")])], ("'town' is held back",)),
+        Stage(
+            {"columns": [MASK, CITY]},
+            [("id town city", [(3, "secret-3", "c3")])],
+            ("'town' is held back",),
+            {"id, email, city": [(1, "***", "c1"), (2, None, "c2"), (3, None, "c3")]},
+        ),
+    ],
+    "renamed_in_silver": [
+        Stage({"columns": [IN_SILVER]}, [LOADED], (), {"id, contact": [(1, "***"), (2, "***")]}),
+        Stage({"columns": [IN_SILVER]}, [RENAMED], HELD, {"id, contact": [(1, "***"), (2, None)]}),
+    ],
+    "masked_expression": [
+        Stage({"columns": [{"name": "email", "expr": "lower(email)", "mask": "redact"}]}, [LOADED, RENAMED], HELD),
+    ],
     "left_out": [
         Stage({"drop": ["note"]}, [("id note", [(1, "n1"), (2, "n2")])]),
         Stage({"columns": [{"name": "note"}]}, [("id note", [(2, "N2")])], NULL_BEFORE, {"id, note": [(1, None), (2, "N2")]}),
@@ -319,7 +381,7 @@ def play(lake: Lake, form: str, histories: Mapping[str, Sequence[Stage]]) -> dic
     return told
 
 
-TEXT_FORMS = ("masked", "dropped", "shown", "allowed", "added_later", "clear", "left_out")
+TEXT_FORMS = ("masked", "dropped", "shown", "allowed", "added_later", "clear", "left_out", "renamed_in_silver", "forgotten")
 """Histories that lines of text are played with too."""
 CASES = [
     *(("parquet", name) for name in HISTORIES),

@@ -16,7 +16,7 @@ from benchmarks.full.charts import COLOURS, draw, lines, panels
 from benchmarks.full.comparison import Bench
 from benchmarks.full.contestants import CONTESTANTS
 from benchmarks.full.publish import page
-from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of, shares
+from benchmarks.full.report import TITLES, Outcome, case_document, cell, markdown, outcome_of
 from benchmarks.shapes import COMPOSITE, ORDERS, SHAPES, WIDE, Shape
 from benchmarks.shop import ABSENT, LOADED
 
@@ -191,13 +191,6 @@ def test_a_wrong_result_and_a_failure_are_shown() -> None:
         markdown(document()["cases"], "spread").splitlines()[2] == "| everyday-1k | 2.00 to 4.00 | failed | 7.00 to 9.00 | 1.00 to 1.00 |"
     )
     assert markdown(document()["cases"], "read_s").splitlines()[2] == "| everyday-1k | 1.00 | failed | 3.00 |"
-
-
-def test_the_job_is_compared_with_each_of_the_others() -> None:
-    assert shares(document()["cases"], "median_s").splitlines()[:3:2] == [
-        "| case | delta | hudi-dms | floor |",
-        "| everyday-1k |  | 0.38* | 3.00 |",
-    ]
 
 
 def test_panels_hold_every_figure_and_say_what_is_wrong() -> None:

@@ -140,6 +140,37 @@ def test_other_files_decide(tmp_path: Path) -> None:
         names_of(tmp_path, config, [f"{U},1,7,{S[0]},1,5", f"{N},6,60,{S[1]},,"], [told[0]] * 9)
 
 
+@pytest.mark.parametrize(
+    ("source", "key", "files", "says"),
+    [
+        pytest.param(("pk", "id", "v"), ["id"], [[f"{U},1,5,a,{S[0]},1"]], "the value of 'pk' there", id="an update"),
+        pytest.param(("id", "v", "pk"), ["id"], [[f"{U},5,a,1,{S[0]},1"]], "the value of 'pk' there", id="another place"),
+        pytest.param(("pk", "id", "v"), ["id"], [[f"{D},1,,,{S[0]},1"]], "the value of 'pk' there", id="a delete"),
+        pytest.param(("pk", "id"), ["id"], [[f"{U},1,1,{S[0]},1"], [f"{U},2,1,{S[1]},2"]], "but 1 of the first", id="one row tells"),
+        pytest.param(("a", "b", "c"), ["a", "b"], [[f"{U},1,5,7,{S[0]},1,7"]], "the value of 'c' there", id="one of two columns"),
+        pytest.param(
+            ("pk", "id", "v"), ["id"], [[f"{U},{n},5,a,{S[n]},{n}" for n in (1, 2, 5)] + [f"{U},8,6,a,{S[8]},4"]], "but 2", id="most rows"
+        ),
+    ],
+)
+def test_images_of_another_column_than_the_key_are_refused(
+    source: tuple[str, ...], key: list[str], files: list[list[str]], says: str, tmp_path: Path
+) -> None:
+    """By pk-only DMS writes the images of the primary key. As old keys they would delete the rows that have these keys."""
+    with pytest.raises(BronzeError) as caught:
+        names_of(tmp_path, config_of(tmp_path, NO_STREAM, source, key=key), *files)
+    assert says in str(caught.value) and f"column {key[-1]!r}" in str(caught.value), str(caught.value)
+
+
+def test_a_key_that_moves_is_not_taken_for_another_column(tmp_path: Path) -> None:
+    config = config_of(tmp_path, NO_STREAM, ("pk", "id", "v"))
+    moves, stays = f"{U},1,5,a,{S[0]},1", f"{U},1,5,b,{S[1]},5"
+    for files in ([[f"{U},2,5,a,{S[0]},1"]], [[moves, stays]], [[moves], [stays]], [[f"{U},5,5,a,{S[0]},5"]], [[f"{N},1,5,a,{S[0]},"]]):
+        assert {names[5:] for names in names_of(tmp_path, config, *files)} == {("dms_change_seq", "BI_id")}
+    with pytest.raises(BronzeError, match="merge the file together with later ones"):
+        names_of(tmp_path, config, [moves])
+
+
 def test_a_file_whose_rows_say_nothing_is_read(tmp_path: Path) -> None:
     assert names_of(tmp_path, config_of(tmp_path, {}, PAIR), [f"I,{T},1,5,,,"], load=True) == [("Op", "dms_commit_ts", *PAIR, *DEFAULT)]
     # One odd row among many decides nothing.

@@ -4,6 +4,7 @@ import io
 import sys
 from datetime import UTC, datetime
 
+import attrs
 import pytest
 
 from dms_iceberg.cli.grid import console, print_grid
@@ -15,6 +16,7 @@ from dms_iceberg.config.model import Bronze, BronzeFormat, Csv
 from dms_iceberg.gold.preview import ModelPreview
 from dms_iceberg.gold.status import ModelStatus
 from dms_iceberg.maintenance.report import MaintenanceReport, MaintenanceRun, Outcome, StepReport
+from dms_iceberg.quarantine.details import AFTER_REPAIR
 from dms_iceberg.quarantine.examples import Example
 from dms_iceberg.quarantine.listing import OpenReason, OpenRows
 from dms_iceberg.runs.preview import TablePreview
@@ -335,6 +337,22 @@ def test_quarantine_numbers_rows_as_an_editor_does(capsys: pytest.CaptureFixture
     ]
     print_quarantine([quarantined()], Place())
     assert "Lines are counted" not in capsys.readouterr().out
+
+
+def test_a_change_that_came_after_a_repair_has_no_last_good_version_and_no_replay(capsys: pytest.CaptureFixture[str]) -> None:
+    other = quarantined()
+    lost = attrs.evolve(other, reasons=(attrs.evolve(other.reasons[0], reason="older_clock", detail=AFTER_REPAIR),))
+    print_quarantine([lost], config="shop.json")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "silver has what a repair wrote for these keys. To see whether the source has the same:",
+        "next: dms-iceberg verify shop.json --source ...",
+    ]
+    print_quarantine([lost, other], config="shop.json")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "silver keeps the last good version of these keys, and what a repair wrote where a change came after one. Once the cause is "
+        "corrected:",
+        "next: dms-iceberg quarantine replay shop.json",
+    ]
 
 
 def test_a_comparison_shows_columns_of_one_side_and_what_a_repair_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from dms_iceberg.config.model import Batch
 from dms_iceberg.errors import TargetError
 from dms_iceberg.progress.look_back import LookBack
 from dms_iceberg.progress.merged_loads import LOOK_BACK_FILES, MergedLoads
-from dms_iceberg.progress.pending import next_batch
+from dms_iceberg.progress.pending import applied_truncates, next_batch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.memory.recorded_progress import find_progress
 
@@ -164,6 +164,19 @@ def test_high_water_mark_never_sinks() -> None:
     progress = Progress().after([cdc(FIRST)], DAY, []).with_rows("b61", named_behind_utc=False)
     progress = progress.after([cdc(FIRST, "again")], DAY, []).with_rows("a9", named_behind_utc=False)
     assert progress.high_water == "b61"
+
+
+def test_the_latest_truncates_are_remembered_in_order() -> None:
+    """Bronze may lose the object of a truncate; what it ended has ended at that moment all the same."""
+    moments = [earlier(FIRST, days=-number) for number in range(LOOK_BACK_FILES + 50)]
+    progress = Progress(reloaded_at=earlier(FIRST, days=1))
+    for at in moments:
+        progress = Progress.from_json(progress.with_truncate(at).to_json())
+    assert progress.truncated == moments[-1]
+    assert list(progress.truncates) == moments[-LOOK_BACK_FILES - 1 :]
+    assert applied_truncates([moments[0], earlier(moments[-1], days=-1)], progress) == [moments[0], *progress.truncates]
+    assert len(progress.to_json()) < SUMMARY_LIMIT
+    assert progress.start.truncates == ()
 
 
 def test_newer_format_is_not_guessed_at() -> None:

@@ -1,15 +1,19 @@
 """What files tell of names that change hands: which columns appear, vanish and come back, and which of them are held back."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
 import pytest
 
+from dms_iceberg.bronze.keys import BronzeFile
+from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.shape import Shape
 from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, SchemaChanges, Table
 from dms_iceberg.errors import ConfigError, SchemaChangeError
 from dms_iceberg.silver.memory.cleaning import UNFILLED, Cleaning, other_cleaning
+from dms_iceberg.silver.memory.forgotten_names import refuse_forgotten_names
 from dms_iceberg.silver.memory.held_columns import (
     FoundNames,
     Lines,
@@ -74,6 +78,17 @@ def test_a_new_table_begins_with_its_first_file_and_an_old_one_where_it_was() ->
     assert follow(after, files("id email")).returned == {"email"}
 
 
+def test_a_renamed_column_takes_over_a_name_that_is_gone() -> None:
+    seen = Seen(frozenset({"id", "a", "b", "c"}), frozenset({"b"})).renamed([("a", "b")])
+    assert seen == Seen(frozenset({"id", "b", "c"}))
+    assert follow(seen, files("id b c")) == NameChanges()
+    # Both are gone by now: the name that comes back is the renamed column's.
+    assert Seen(frozenset({"id", "a", "b"}), frozenset({"a", "b"})).renamed([("a", "b")]) == Seen(frozenset({"id", "b"}), frozenset({"b"}))
+    # Files have both names.
+    assert Seen(frozenset({"id", "a", "b"})).renamed([("a", "b")]) == Seen(frozenset({"id", "a", "b"}))
+    assert Seen(frozenset({"id", "b"}), frozenset({"b"})).renamed([("a", "b")]) == Seen(frozenset({"id", "b"}), frozenset({"b"}))
+
+
 def test_json_lines_may_omit_what_is_null() -> None:
     assert follow_lines(SEEN, files("id mail", "id email")).switches == ()
     found = follow_lines(SEEN, files("id mail"))
@@ -88,7 +103,17 @@ def test_the_question_names_both_and_is_not_asked_of_what_the_document_tells() -
     assert rename_questions("public.t", switches, told_columns(table(Column(name="mail")))) == []
 
 
-@pytest.mark.parametrize("one", [table(MASKED), table(drop=("EMAIL",)), table(Column(name="hash", source="email", mask=Mask.SHA256))])
+@pytest.mark.parametrize(
+    "one",
+    [
+        table(MASKED),
+        table(drop=("EMAIL",)),
+        table(Column(name="hash", source="email", mask=Mask.SHA256)),
+        table(Column(name="contact", source="email", renamed_from="email", mask=Mask.SHA256)),
+        table(Column(name="email", expr="lower(email)", mask=Mask.SHA256)),
+        table(Column(name="email", expr="'x'", mask=Mask.SHA256)),
+    ],
+)
 def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     assert held(one, "id mail") == {"mail": ("email",)}
     assert held(one, "id email", "id mail") == {"mail": ("email",)}
@@ -96,6 +121,13 @@ def test_what_comes_as_a_withheld_column_goes_is_held_back(one: Table) -> None:
     assert held(one, "id email", "id mail", seen=Seen(), existing=()) == {"mail": ("email",)}
     # A name that silver had before.
     assert held(one, "id mail", seen=Seen(SEEN.names | {"mail"}, frozenset({"mail"})), existing=("id", "mail")) == {"mail": ("email",)}
+    # The former name of another column is free, and that column has its present name.
+    city = attrs.evolve(one, columns=(*one.columns, Column(name="city", renamed_from="town")))
+    assert held(city, "id email city", "id city town") == {"town": ("email",)}
+    seen, withheld = Seen(frozenset({"id", "email", "city", "town"}), frozenset({"email"})), Withheld(held={"town": ("email",)})
+    assert recorded_held(city, withheld, seen) == withheld.held
+    assert held_columns(city, withheld, seen, FoundNames(files("id city town")), ()) == withheld.held
+    assert recorded_held(city, withheld, Seen(frozenset({"id", "email", "town"}))) == {}
     # What the table withholds, whatever the document says now.
     assert held(table(), "id mail", email=LEFT_OUT) == {"mail": ("email",)}
 
@@ -177,12 +209,59 @@ def test_what_the_schema_policy_keeps_out_is_remembered_for_another_policy() -> 
     assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(), ("id", "Mail")) == {}
     assert left_to_policy(quarantining, {"mail": ("email",)}, Withheld(sources={"mail": LEFT_OUT}), ("id",)) == {}
     kept = Memory(kept_out={"mail": ("email",)}).withheld_after(quarantining, Shape((), {}), ["id", "mail"])
-    assert recorded_held(table(MASKED), kept) == {"mail": ("email",)}
+    assert recorded_held(table(MASKED), kept, SEEN) == {"mail": ("email",)}
     # The other policies as well see a name that another column had.
     seen = Seen(SEEN.names | {"mail"})
     for policy in (SchemaChanges.QUARANTINE, SchemaChanges.STRICT):
         one = table(MASKED, schema_changes=policy)
         assert held(one, "id email mail", "id email", "id mail", seen=seen, existing=("id", "mail")) == {"mail": ("email",)}
+
+
+B_TO_C, A_TO_B = {"c": "b"}, {"b": "a"}
+SHIFTED = [Column(name="b", renamed_from="a"), Column(name="c")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "renames", "existing", "names", "refused"),
+    [
+        # The document has forgotten the rename.
+        ([], B_TO_C, "c", "b", True),
+        ([], B_TO_C, "c", "c", False),
+        ([], B_TO_C, "c", "b c", False),
+        ([Column(name="c")], B_TO_C, "c", "b", True),
+        ([Column(name="c", renamed_from="b")], B_TO_C, "c", "b", False),
+        ([Column(name="c", source="d")], B_TO_C, "c", "b", True),
+        # It says what the name stands for by now.
+        ([Column(name="b")], B_TO_C, "b c", "b", False),
+        # One name after the other: the document knows the last two.
+        ([Column(name="c", renamed_from="b")], B_TO_C | A_TO_B, "c", "a", True),
+        ([Column(name="c", renamed_from="b")], B_TO_C | A_TO_B, "c", "b", False),
+        ([], B_TO_C | A_TO_B, "c", "a", True),
+        # The name went to another column after that; validate refuses to declare both.
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "a b", True),
+        (SHIFTED[:1], B_TO_C | A_TO_B, "b c", "a b", True),
+        ([], B_TO_C | A_TO_B, "b c", "a b", True),
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "a c", False),
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "b c", False),
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "b", False),
+        # The source uses the former name for another column.
+        (SHIFTED, B_TO_C | A_TO_B, "b c", "a b c", False),
+        ([Column(name="b", renamed_from="a")], A_TO_B, "b", "a b", False),
+    ],
+)
+def test_files_from_before_a_rename_that_the_document_has_forgotten_are_refused(
+    columns: list[Column], renames: dict[str, str], existing: str, names: str, refused: bool
+) -> None:
+    file = BronzeFile(True, "", "", key="public/t/old.parquet", size=0, etag="", extension="parquet")
+    group = SchemaGroup(True, "", tuple((name, "string") for name in f"id {names}".split()), (file,), None)
+    made = attrs.evolve(Cleaning(), renames=renames)
+    for by_row in (False, True):
+        with pytest.raises(SchemaChangeError, match="instead, which is what") if refused else nullcontext():
+            refuse_forgotten_names(table(*columns), [group], [group], made, ["id", *existing.split()], by_row=by_row and "c" not in names)
+    # What comes after the merged files is no such file, unless it has an earlier name than the declared one.
+    is_chain = any(column.renamed_from == "b" for column in columns) and refused
+    with pytest.raises(SchemaChangeError) if is_chain else nullcontext():
+        refuse_forgotten_names(table(*columns), [group], [], made, ["id", *existing.split()], by_row=False)
 
 
 def lines(*texts: str, is_first: bool = False) -> FoundNames:
@@ -230,9 +309,9 @@ def test_a_key_cannot_be_held_back() -> None:
 def test_what_is_held_back_is_remembered_until_the_document_tells_what_it_is() -> None:
     withheld = Withheld(sources={"email": "redact", "mail": LEFT_OUT}, held={"mail": ("email",)})
     assert Withheld.from_text(withheld.to_text()) == withheld
-    assert recorded_held(table(MASKED), withheld) == {"mail": ("email",)}
+    assert recorded_held(table(MASKED), withheld, SEEN) == {"mail": ("email",)}
     for one in (table(MASKED, Column(name="mail")), table(MASKED, drop=("Mail",)), table(MASKED, new_columns=NewColumns.ADD)):
-        assert recorded_held(one, withheld) == {}
+        assert recorded_held(one, withheld, SEEN) == {}
         refuse_published(one, withheld, ["id", "mail"])
     refuse_published(without_held(table(MASKED), ["mail"]), withheld, ["id", "mail"])
     with pytest.raises(SchemaChangeError, match="'mail' was left out and would now be published"):

@@ -8,8 +8,10 @@ import pytest
 from dms_iceberg.verify.facts import (
     Facts,
     NotedSource,
+    Statement,
     behind_silver,
     hidden_commit,
+    longest_write,
     mysql_doubts,
     mysql_identity,
     mysql_is_copy,
@@ -120,6 +122,9 @@ def test_what_a_postgresql_does_not_show_is_a_doubt_that_names_the_right(name: s
         ({"innodb_read_only": "ON"}, 0, "@@innodb_read_only", True),
         ({}, None, "cannot be seen", False),
         ({"wsrep_on": "ON"}, 0, "Galera", False),
+        ({"group_replication_group_name": "", "group_replication_single_primary_mode": "OFF"}, 0, "", False),
+        ({"group_replication_group_name": A, "group_replication_single_primary_mode": "ON"}, 0, "", False),
+        ({"group_replication_group_name": A, "group_replication_single_primary_mode": "OFF"}, 0, "one of several primaries", False),
     ],
 )
 def test_a_mysql_is_repaired_from_only_if_it_follows_nobody(
@@ -156,6 +161,40 @@ def test_a_commit_that_waits_since_before_the_look_may_be_in_silver_and_in_no_qu
     """One that began to wait later is newer than the repair, and wins over it."""
     found = hidden_commit(attrs.evolve(HERE, waiting_since=since), "20260301100000000000")
     assert (found is not None) == hidden
+
+
+@pytest.mark.parametrize(("since", "hidden"), [("", False), ("20260301100000999999", True), ("20260301100001000000", False)])
+def test_a_statement_of_mysql_that_began_in_the_second_of_the_look_commits_under_an_older_time(since: str, hidden: bool) -> None:
+    found = hidden_commit(attrs.evolve(HERE, engine="mariadb", waiting_since=since), "20260301100000000001")
+    assert ("PROCESSLIST" in (found or "")) == hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "holds_locks", "writes"),
+    [
+        ("update t set v = 1", False, True),
+        ("  SELECT 1", False, False),
+        ("/* a report */ (select 1) union (select 2)", False, False),
+        # Its function writes, or it locks rows for a change.
+        ("select f()", True, True),
+        ("/* a */ update t set v = 1 /* b */ where (select 1)", False, True),
+        ("selection()", False, True),
+        ("call p()", False, True),
+        ("show processlist", False, False),
+    ],
+)
+def test_every_statement_but_a_query_without_locks_may_write(text: str, holds_locks: bool, writes: bool) -> None:
+    assert longest_write([Statement(7, text, holds_locks)]) == (8 if writes else None)
+
+
+def test_the_oldest_statement_counts() -> None:
+    found = [Statement(seconds, "delete from t", False) for seconds in (-1, 0, 61)]
+    assert (longest_write(found), longest_write(found[:1]), longest_write([])) == (62, 1, None)
+
+
+def test_statements_that_the_user_does_not_see_are_not_taken_for_none() -> None:
+    (found,) = mysql_doubts({}, 0, hides_statements=True)
+    assert "GRANT PROCESS" in found
 
 
 def test_commits_whose_waits_the_user_does_not_see_are_not_taken_for_none() -> None:

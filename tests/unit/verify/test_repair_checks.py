@@ -1,11 +1,15 @@
 """How much of a table a repair may write: every key counts, whatever brought it into the repair."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import attrs
 import pytest
 
-from dms_iceberg.verify.repair_checks import allowed_keys, clock_doubt, rows_in_common, size_doubts
+from dms_iceberg.bronze.keys import BronzeFile, parse_key
+from dms_iceberg.progress.look_back import LookBack
+from dms_iceberg.progress.progress import Progress
+from dms_iceberg.verify.repair_checks import allowed_keys, clock_doubt, newest_merged, rows_in_common, size_doubts
 from dms_iceberg.verify.verdict import TableVerdict
 
 
@@ -63,14 +67,16 @@ def test_rows_in_common_are_those_that_are_known_to_be_the_same(differing: Mappi
 @attrs.frozen
 class _Progress:
     committed: str
+    since: str = ""
 
 
 @attrs.frozen
 class _Target:
     newest: str
+    since: str = ""
 
     def progress(self) -> _Progress:
-        return _Progress(self.newest)
+        return _Progress(self.newest, self.since)
 
 
 @attrs.frozen
@@ -97,3 +103,36 @@ def test_a_clock_that_went_back_since_the_first_look_is_refused(now: str, says: 
 def test_a_clock_before_the_newest_change_of_silver_is_refused() -> None:
     found = clock_doubt(_Comparison("20260301100000500000", _Target("20260301100002000")), "20260301100001000000")  # type: ignore[arg-type]
     assert "silver holds a change committed at 2026-03-01T10:00:02Z" in found[0]
+
+
+@pytest.mark.parametrize(("since", "refused"), [("20260301100001000", True), ("20260301100000999", False), ("", False)])
+def test_a_repair_whose_name_no_run_looks_for_is_refused(since: str, refused: bool) -> None:
+    comparison = _Comparison("20260301100000500000", _Target("20260301090000000", since))
+    found = clock_doubt(comparison, "20260301100001000999")  # type: ignore[arg-type]
+    assert ["it would never be merged" in text for text in found] == [True] * refused
+
+
+def bronze_file(relative: str) -> BronzeFile:
+    found = parse_key("public/t/", f"public/t/{relative}", 10, relative, "20260301120000000")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("names", "since", "newest"),
+    [
+        (["LOAD00000001.parquet", "20260301-100000000.parquet", "20260301-100001000.parquet"], "", "20260301-100001000.parquet"),
+        # What the job itself has written shows nothing of the task.
+        (["20260301-100000000.parquet", "_repair/20260301-100001000.parquet"], "", "20260301-100000000.parquet"),
+        # After a reload in place at 10:00:01, an earlier change file has the columns of the load before.
+        (["LOAD00000001.parquet", "20260301-100000000.parquet"], "20260301100001000", "LOAD00000001.parquet"),
+        (["20260301-100000000.parquet"], "20260301100001000", None),
+        ([], "", None),
+    ],
+)
+def test_the_newest_file_is_one_of_the_load_that_silver_holds(names: Sequence[str], since: str, newest: str | None) -> None:
+    files = [bronze_file(name) for name in names]
+    look_back = LookBack(24, datetime(2026, 3, 1, 12, tzinfo=UTC))
+    progress = attrs.evolve(Progress().after(files, look_back, [one for one in files if not one.is_cdc]), since=since)
+    found = newest_merged([*files, bronze_file("20260301-110000000.parquet")], progress)
+    assert (found.relative if found else None) == newest

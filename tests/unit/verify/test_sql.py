@@ -43,6 +43,15 @@ def test_a_lookup_in_postgresql_casts_the_texts_so_that_the_index_serves() -> No
     )
 
 
+@pytest.mark.parametrize(("type_", "kind", "lookup"), [("uuid", "b", "shown"), ("", "e", "shown"), ("", "b", ""), ("", "c", "")])
+def test_a_key_whose_operators_may_be_out_of_the_search_path_is_looked_up_as_text(type_: str, kind: str, lookup: str) -> None:
+    key = postgres.map_column("a", type_, -1, "shown", kind)
+    assert key.lookup_type == lookup
+    found = postgres.lookup_sql("r", "t", [key])
+    assert (found.endswith('WHERE (t."a") IN (SELECT k.k0::shown FROM unnest(:key0::text[]) k(k0))')) == bool(lookup)
+    assert (f"WHERE ({key.sql}) IN (SELECT k.k0::text FROM" in found) == (not lookup)
+
+
 @pytest.mark.parametrize(
     ("type_", "shown", "spark", "sql"),
     [
@@ -50,7 +59,7 @@ def test_a_lookup_in_postgresql_casts_the_texts_so_that_the_index_serves() -> No
         ("int", "int unsigned", "bigint", "CAST(t.`a``b` AS CHAR)"),
         ("bigint", "bigint(20) unsigned", "decimal(20,0)", "CAST(t.`a``b` AS CHAR)"),
         ("decimal", "decimal(14,3)", "decimal(14,3)", "CAST(t.`a``b` AS CHAR)"),
-        ("float", "float", "float", "CAST(t.`a``b` + 0E0 AS CHAR)"),
+        ("float", "float", "float", "CAST(t.`a``b` * 1E0 AS CHAR)"),
         ("bit", "bit(1)", "boolean", "IF(t.`a``b` IS NULL, NULL, IF(t.`a``b` = b'1', 'true', 'false'))"),
         ("bit", "bit(9)", "binary", "LPAD(HEX(t.`a``b`), 4, '0')"),
         ("mediumblob", "mediumblob", "binary", "HEX(t.`a``b`)"),

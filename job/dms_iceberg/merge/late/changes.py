@@ -25,6 +25,7 @@ from dms_iceberg.merge.collapse_frames import collapse
 from dms_iceberg.merge.crowded.suspicion import MOVED_AT
 from dms_iceberg.merge.soft_delete_state import loses_sql
 from dms_iceberg.progress.progress import Progress
+from dms_iceberg.quarantine.details import AFTER_REPAIR, OLD_KEY_REPAIRED
 from dms_iceberg.spark.broadcast import broadcast_if_small
 from dms_iceberg.sql.cdc_columns import (
     BATCH_POSITION,
@@ -57,8 +58,6 @@ _FAR_FUTURE = "99991231235959999"
 OLDER_CLOCK = "older_clock"
 _OLDER = "not in any earlier file, yet older than a change of its key that is; the source clock went back"
 OLDER_THAN_ITS_OLD_KEY = "not in any earlier file, yet older than a change of the key that its row left; the source clock went back"
-_REPAIRED = "it came after a repair (verify --repair), which has what the source had of its key then"
-OLD_KEY_REPAIRED = "it came after a repair (verify --repair), which has what the source had then of the key that its row left"
 NO_END_OF_OLD_KEY = (OLDER_THAN_ITS_OLD_KEY, OLD_KEY_REPAIRED)
 """Details of `OLDER_CLOCK` where a change does not end its old key either."""
 
@@ -234,7 +233,7 @@ def _mark_older_clock(
     in_new_file = f"NOT {CONTEXT} AND {FILE_TIME} > {string_literal(frontier)}"
     unseen = f"{in_new_file} AND NOT {repairs} AND _cdc_earlier > {POSITION} AND _cdc_first_seen = _cdc_closed"
     by_repair = "_cdc_repaired <=> _cdc_earlier"
-    found = {_REPAIRED: f"{unseen} AND {by_repair}", _OLDER: unseen}
+    found = {AFTER_REPAIR: f"{unseen} AND {by_repair}", _OLDER: unseen}
     if moves:
         # Loaded rows share a position.
         halves = f"PARTITION BY {POSITION}, {FILE}, {ROW}"

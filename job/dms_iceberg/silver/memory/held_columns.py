@@ -38,17 +38,25 @@ def left_to_policy(table: Table, held: Held, withheld: Withheld, existing: Colle
     return {name: lacking for name, lacking in held.items() if name not in there}
 
 
-def told_columns(table: Table) -> set[str]:
-    """Return, in lower case, the source columns of which the document says what they are."""
-    names = [*table.drop, *published_columns(table), *(name for one in table.columns for name in (one.source_name, one.renamed_from))]
-    return {name.lower() for name in names if name is not None}
+def told_columns(table: Table, names: Collection[str] = (), held: Collection[str] = ()) -> set[str]:
+    """Return, in lower case, the source columns of which the document says what they are.
+
+    Args:
+        table: the table's configuration.
+        names: columns of files. A former name (``renamed_from``) that files have beside the present one is another column's there.
+        held: columns that are held back. One that a rename names has had both names, one after the other.
+    """
+    others = {old.lower() for old, new in former_names(table) if old.lower() in names and new.lower() in {*names} - {*held}}
+    said = {name.lower() for name in (*table.drop, *published_columns(table))}
+    said |= {one.source_name.lower() for one in table.columns if one.source_name is not None}
+    return said | ({one.renamed_from.lower() for one in table.columns if one.renamed_from is not None} - others)
 
 
-def recorded_held(table: Table, withheld: Withheld) -> Held:
+def recorded_held(table: Table, withheld: Withheld, seen: Seen) -> Held:
     """Return the columns that earlier batches have held back, and that the document does not name yet."""
     if table.new_columns is NewColumns.ADD:
         return {}
-    told = told_columns(table)
+    told = told_columns(table, seen.names, withheld.held)
     return {name: lacking for name, lacking in withheld.held.items() if name not in told}
 
 
@@ -80,6 +88,11 @@ class FoundNames:
     ordered: Sequence[Structure] = ()
     late: Sequence[Structure] = ()
     lines: Sequence[Lines] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All of them, in lower case."""
+        return frozenset().union(*self.ordered, *self.late, *(one.names for one in self.lines))
 
 
 @attrs.define
@@ -138,11 +151,13 @@ def held_columns(table: Table, withheld: Withheld, seen: Seen, found: FoundNames
     Raises:
         SchemaChangeError: such a column belongs to the key, so it cannot be left out.
     """
-    recorded = recorded_held(table, withheld)
+    recorded = recorded_held(table, withheld, seen)
     if not is_guarded(table):
         return recorded
     known = {*seen.names, *(name.lower() for name in existing)}
-    one = _Follower(secret_columns(table, withheld), told_columns(table), known, set(seen.names - seen.gone), dict(recorded))
+    names = seen.names | found.names
+    secrets, told = secret_columns(table, withheld, names), told_columns(table, names, recorded)
+    one = _Follower(secrets, told, known, set(seen.names - seen.gone), dict(recorded))
     for structure in found.ordered:
         one.file(structure)
         one.secrets |= set(one.held)
@@ -167,9 +182,11 @@ def is_guarded(table: Table) -> bool:
     return table.new_columns is NewColumns.HOLD and table.other_columns is OtherColumns.KEEP
 
 
-def secret_columns(table: Table, withheld: Withheld) -> set[str]:
-    """Return, in lower case, the source columns that a table masks or leaves out, or shall."""
-    secrets = {*withheld.sources, *to_be_masked(table), *(name.lower() for name in table.drop)}
+def secret_columns(table: Table, withheld: Withheld, names: Collection[str]) -> set[str]:
+    """Return, in lower case, the source columns that a table masks or leaves out, or shall; ``names`` are columns that files have."""
+    # A masked expression comes in the place of a source column of its name.
+    replaced = {one.name.lower() for one in table.columns if one.expr is not None and one.mask is not None} & {*names}
+    secrets = {*withheld.sources, *to_be_masked(table), *replaced, *(name.lower() for name in table.drop)}
     return secrets - {name.lower() for name in (*published_columns(table), *(old for old, _ in former_names(table)))}
 
 

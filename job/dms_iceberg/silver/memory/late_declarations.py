@@ -109,41 +109,6 @@ def refuse_reused_names(table: Table, ordered: Sequence[SchemaGroup], seen: Seen
             had_both = there == pair
 
 
-def refuse_forgotten_names(table: Table, groups: Sequence[ReadGroup], made: Cleaning | None) -> None:
-    """Refuse files from before an earlier rename than the declared one: the document knows one former name of a column.
-
-    Args:
-        table: the table's configuration.
-        groups: the files, opened.
-        made: what the table's content was made with, hence which renames were done; None if there is none, or nothing is known of it.
-
-    Raises:
-        SchemaChangeError: there are such files.
-    """
-    told = {name.lower() for name in table.drop} | {one.source_name.lower() for one in table.columns if one.source_name is not None}
-    for index, column in enumerate(table.columns):
-        old, new = column.renamed_from, column.source_name
-        if made is None or old is None or new is None:
-            continue
-        earlier = set(_earlier_names(made.renames, old.lower())) - told
-        for group in groups:
-            names = {name.lower() for name in group.group.names}
-            if earlier & names and not names & {old.lower(), new.lower()}:
-                raise SchemaChangeError(
-                    f"{_rename_path(table, index)}: {group.group.files[0].key} has neither {new!r} nor {old!r}, and "
-                    f"{min(earlier & names)!r} instead, which is what {old!r} was called before an earlier rename. The document knows one "
-                    f"former name, so {column.name!r} would be NULL in its rows. Nothing was written. Let DMS load the table into a new "
-                    "load epoch: its files have present names."
-                )
-
-
-def _earlier_names(renames: Mapping[str, str], name: str) -> list[str]:
-    found = list[str]()
-    while (name := renames.get(name, "")) and name not in found:
-        found.append(name)
-    return found
-
-
 def _first_files(groups: Sequence[ReadGroup], names: set[str]) -> tuple[list[BronzeFile], list[BronzeFile]]:
     found: dict[int, list[BronzeFile]] = {1: [], 2: []}
     for group in groups:
@@ -231,7 +196,7 @@ def standing_warnings(target: TargetTable, table: Table) -> list[str]:
         late |= {*_left_behind(made, table, withheld, there)}
         warnings += [unfilled_warning(table, late)] if late else []
         warnings += late_backfills(table, renamed_progress(target.progress(), found), columns)
-    warnings += held_warnings(table, withheld, recorded_held(table, withheld))
+    warnings += held_warnings(table, withheld, recorded_held(table, withheld, Seen.from_properties(properties)))
     returned = json.loads(properties.get(RETURNED_PROPERTY, "[]"))
     if returned and table.mode is not Mode.APPEND:
         warnings.append(returned_warning(table.source, table.target, returned))

@@ -1,10 +1,12 @@
 """Which source columns appear, vanish and come back from file to file: the traces of a rename that nobody has declared. Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
 
 from dms_iceberg.changes.frames import ReadGroup
+from dms_iceberg.config.former_names import former_names
+from dms_iceberg.config.model import Table
 from dms_iceberg.config.problems import quoted
 from dms_iceberg.silver.memory.seen_columns import Seen
 
@@ -60,10 +62,40 @@ def in_order(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[ReadG
     return ordered, [groups[number] for number in sorted(late)]
 
 
-def structures(groups: Sequence[ReadGroup], since: str | None) -> tuple[list[Structure], list[Structure]]:
-    """Return the structures of groups `in_order`, and of those without a place."""
+def structures(
+    groups: Sequence[ReadGroup], since: str | None, table: Table, seen: Seen, held: Iterable[str]
+) -> tuple[list[Structure], list[Structure]]:
+    """Return the structures of groups `in_order`, as `without_reused_names` has them, and of those without a place."""
     ordered, late = in_order(groups, since)
-    return [*map(structure, ordered)], [*map(structure, late)]
+    found, _ = without_reused_names([(one.group.names, structure(one)) for one in ordered], table, seen, held)
+    return found, [*map(structure, late)]
+
+
+def without_reused_names(
+    files: Iterable[tuple[Iterable[str], Structure]], table: Table, seen: Seen, held: Iterable[str]
+) -> tuple[list[Structure], Seen]:
+    """Leave out, of files that come one after the other, a renamed column of which one has the former name alone after the present one.
+
+    By its names such a file is from before the rename (``renamed_from``). By its place it is not: the source has undone the rename, or it
+    uses the former name for another column, so the renamed one may have a third name.
+
+    Args:
+        files: the names of each file as it has them, and its structure.
+        table: the table's configuration.
+        seen: the columns of merged files.
+        held: columns that were held back until now, so merged files have had these names.
+
+    Returns:
+        the structures, and what is known of merged files after these.
+    """
+    renamed = [(old.lower(), new.lower()) for old, new in former_names(table)]
+    own, found = {*seen.own, *held}, list[Structure]()
+    for names, one in files:
+        there = {name.lower() for name in names}
+        reused = {new for old, new in renamed if old in there and new not in there and new in own}
+        own |= {new for _, new in renamed if new in there}
+        found.append({name: text for name, text in one.items() if name not in reused})
+    return found, attrs.evolve(seen, own=frozenset(own))
 
 
 def before_return(groups: Sequence[ReadGroup], names: Collection[str]) -> int:

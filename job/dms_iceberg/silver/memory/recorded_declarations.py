@@ -64,13 +64,13 @@ def guarded(
     """
     target, names = here.target, source_names(groups)
     memory = _recalled(here) if target.exists() and target.head() is not None else Memory()
-    main = memory.withheld
+    main, recorded = memory.withheld, recorded_held(here.table, memory.withheld, memory.seen)
     summary = branch_summary(target, branch) if branch is not None else {}
     memory = attrs.evolve(memory, seen=Seen.from_properties(summary, otherwise=memory.seen))
     built = Withheld.from_properties(summary)
     if built is not None:
         memory = attrs.evolve(memory, withheld=built, texts={**memory.texts, **_texts(built)})
-    held = {**recorded_held(here.table, main), **_held(here, groups, foreseen or memory, since, is_reload=branch is not None)}
+    held = {**recorded, **_held(here, groups, foreseen or memory, since, is_reload=branch is not None)}
     kept_out = left_to_policy(here.table, held, memory.withheld, target.column_types() if target.exists() else ())
     held = {name: lacking for name, lacking in held.items() if name not in kept_out}
     memory = attrs.evolve(memory, held=held, kept_out=kept_out)
@@ -86,11 +86,12 @@ def _held(here: TableContext, groups: Sequence[ReadGroup], known: Memory, since:
     table, existing = here.table, here.target.column_types() if here.target.exists() else ()
     seen = known.seen.renamed(former_names(table))
     if here.context.config.bronze.format is not BronzeFormat.JSON:
-        found = FoundNames(*structures(groups, since))
+        found = FoundNames(*structures(groups, since, table, seen, known.withheld.held))
     elif is_guarded(table):
         there = {*seen.names, *(name.lower() for name in existing)}
         is_first_load = since == "" and not is_reload
-        found = FoundNames(lines=lines_seen(groups, secret_columns(table, known.withheld), there, is_first_load=is_first_load))
+        secrets = secret_columns(table, known.withheld, {*seen.names, *(name.lower() for name in source_names(groups))})
+        found = FoundNames(lines=lines_seen(groups, secrets, there, is_first_load=is_first_load))
     else:
         found = FoundNames()
     return held_columns(table, known.withheld, seen, found, existing)
@@ -114,7 +115,7 @@ def refuse_declared(here: TableContext) -> None:
     withheld = _withheld(here, properties)
     refuse_published(table, withheld, None)
     if names:
-        refuse_published(without_held(table, recorded_held(table, withheld)), withheld, names)
+        refuse_published(without_held(table, recorded_held(table, withheld, Seen.from_properties(properties))), withheld, names)
 
 
 def _recalled(here: TableContext) -> Memory:

@@ -17,11 +17,13 @@ class Seen:
         names: the columns.
         gone: those of ``names`` that the newest file lacks; not of JSON lines, which may omit what is NULL.
         found: columns that only files have which are not merged yet.
+        own: present names of renamed columns (``renamed_from``) that files have had, and not the former names alone.
     """
 
     names: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
 
     @property
     def every(self) -> frozenset[str]:
@@ -35,21 +37,23 @@ class Seen:
         if text is None:
             return otherwise if otherwise is not None else cls()
         document = json.loads(text)
-        return cls(frozenset(document["names"]), *(frozenset(document.get(name, ())) for name in ("gone", "found")))
+        return cls(frozenset(document["names"]), *(frozenset(document.get(name, ())) for name in ("gone", "found", "own")))
 
     def to_properties(self) -> dict[str, str]:
         """Return the table property."""
         document = {"names": sorted(self.names)}
-        document |= {name: sorted(some) for name, some in (("gone", self.gone), ("found", self.found)) if some}
+        document |= {name: sorted(some) for name, some in (("gone", self.gone), ("found", self.found), ("own", self.own)) if some}
         return {SEEN_PROPERTY: json.dumps(document, ensure_ascii=False, separators=(",", ":"))}
 
     def renamed(self, former: Iterable[tuple[str, str]]) -> "Seen":
         """Return these columns when files first have the present names of renamed ones; ``former`` are pairs of a former and a new name."""
-        new = {old.lower(): now.lower() for old, now in former if now.lower() not in self.names}
+        # A name that is gone was another column's; the renamed one has it from now on.
+        new = {old.lower(): now.lower() for old, now in former if now.lower() not in self.names - self.gone and old.lower() in self.names}
+        gone = self.gone - {*new.values()}
         return attrs.evolve(
             self,
             names=frozenset(new.get(name, name) for name in self.names),
-            gone=frozenset(new.get(name, name) for name in self.gone),
+            gone=frozenset(new.get(name, name) for name in gone),
         )
 
     def plus(self, names: Iterable[str], found: Iterable[str] = ()) -> "Seen":

@@ -11,6 +11,7 @@ import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.config.choices import NewColumns
+from dms_iceberg.config.expressions import referenced_columns
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import Column, Mask, Table
 
@@ -128,7 +129,9 @@ def to_be_masked(table: Table) -> dict[str, str]:
     """Return the weakest mask by source column in lower case, for columns that the configuration shows only masked; former names, too."""
     weakest: dict[str, str] = {}
     for column in table.columns:
-        for name in {name.lower() for name in (column.source_name, column.renamed_from) if name is not None}:
+        # An expression over the source column of its own name comes in its place.
+        own = column.name if column.expr and column.name.lower() in {name.lower() for name in referenced_columns(column.expr)} else None
+        for name in {name.lower() for name in (column.source_name, column.renamed_from, own) if name is not None}:
             weakest[name] = _weaker(weakest.get(name, LEFT_OUT), _form(column))
     return {name: form for name, form in weakest.items() if form != _CLEAR}
 

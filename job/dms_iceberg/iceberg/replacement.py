@@ -1,0 +1,70 @@
+"""Replaces all of a table (its columns, partitions and rows) in one commit, on exactly the state that the replacement was planned on."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dms_iceberg.config.partition import PartitionField
+from dms_iceberg.context import PlanIsStaleError
+from dms_iceberg.iceberg.transaction import Transaction
+from dms_iceberg.iceberg.unnamed_table import UnnamedTable
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Replacement(Transaction):
+    """What CREATE OR REPLACE TABLE AS does, but by compare-and-swap on the table's whole metadata.
+
+    That statement takes over whatever the table is when its query has ended: also another owner, who came meanwhile. Like it, this keeps
+    the table's former snapshots, its format version and its properties, and adds to the latter.
+    """
+
+    def __init__(self, spark: "SparkSession", table: "JavaObject", catalog: str, planned_on: int | None) -> None:
+        """Begin a replacement of ``table``.
+
+        Args:
+            catalog: name of its catalog in the session.
+            planned_on: id of the snapshot that the replacement was planned on, None for a table without one.
+
+        Raises:
+            PlanIsStaleError: the table has another snapshot by now.
+        """
+        # Not the initialiser of `Transaction`: Iceberg has another transaction for this, which begins with the new columns (`fill`).
+        self._spark = spark
+        self._catalog = catalog
+        self._name = table.name()
+        self._published = table.operations()
+        self._start = self._published.refresh()
+        self._operations = self._published
+        self._table = table
+        self.branch = None
+        self._of_every_branch = {}
+        if self._head_of(None) != planned_on:
+            raise PlanIsStaleError
+
+    def fill(self, frame: "DataFrame", fields: Iterable[PartitionField], properties: Mapping[str, str], summary: Mapping[str, str]) -> None:
+        """Give the table the columns and rows of ``frame``.
+
+        Args:
+            fields: its partition fields, which get Iceberg's own names.
+            properties: table properties, added to those that it has.
+            summary: for the summary of the snapshot.
+        """
+        jvm: Any = self._spark._jvm
+        # Columns of a table are optional, whatever a query knows of its values.
+        schema = jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(frame._jdf.schema().asNullable())
+        spec = jvm.org.apache.iceberg.PartitionSpec.builderFor(schema)
+        for field in fields:
+            add = getattr(spec, field.transform.removesuffix("s"))
+            spec = add(field.column, *([] if field.argument is None else [field.argument]))
+        given = jvm.java.util.HashMap()
+        for key, value in properties.items():
+            given.put(key, value)
+        unsorted = jvm.org.apache.iceberg.SortOrder.unsorted()
+        metadata = self._start.buildReplacement(schema, spec.build(), unsorted, self._start.location(), given)
+        transaction = jvm.org.apache.iceberg.Transactions.replaceTableTransaction(self._name, self._published, metadata)
+        self._operations = transaction.table().operations()
+        self._table = jvm.org.apache.iceberg.BaseTable(self._operations, self._name)
+        self._plans = UnnamedTable(self._spark, self._table, self._catalog)
+        self.append(frame, summary)
