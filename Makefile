@@ -87,17 +87,15 @@ lint: setup ## Check style, types, spelling, lengths, lock, Terraform; changes n
 	$(BIN)/python tools/lock.py --check
 	$(BIN)/python tools/guarantee_tests.py --check
 	$(BIN)/python tools/terraform_readme.py --check
-	$(BIN)/python tools/terraform_root.py --check
 	$(BIN)/python tools/terraform_lint.py
 
 .PHONY: fmt
 fmt: setup ## Format the code and apply automatic fixes
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
-	if command -v terraform >/dev/null; then terraform fmt -recursive terraform; fi
+	if command -v terraform >/dev/null; then terraform fmt && terraform fmt -recursive terraform; fi
 	$(BIN)/python tools/guarantee_tests.py
 	$(BIN)/python tools/terraform_readme.py
-	$(BIN)/python tools/terraform_root.py
 
 .PHONY: bench
 bench: setup ## Measure the job; BENCH=full, small, watch, late, maintain, models, verify, throughput, tables or quarantine; BENCH_ARGS

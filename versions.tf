@@ -1,4 +1,3 @@
-# Written by `make fmt` from terraform/modules/pipeline, which checks the values.
 terraform {
   required_version = ">= 1.9"
 

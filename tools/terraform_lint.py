@@ -1,4 +1,4 @@
-"""Check the Terraform code with terraform fmt, tflint and checkov.
+"""Check the Terraform code: the lengths of lines, terraform fmt, tflint and checkov.
 
 tflint and checkov are not packages of this project: tflint is a Go program, and checkov pins its own boto3. A tool that is not on PATH is
 installed into .tools once: Go builds tflint, and checkov gets a virtual environment. A tool that cannot be installed is reported and
@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".tools"
 TFLINT = "v0.64.0"
 CHECKOV = "3.3.30"
+LONGEST_LINE = 160
 _TFLINT_MODULE = f"github.com/terraform-linters/tflint@{TFLINT}"
 
 _PARSE = """
@@ -92,15 +93,34 @@ def checkov() -> Path:
     return program
 
 
+def sources() -> list[Path]:
+    """Return the Terraform files: those of the root module, of the modules that it calls, and of the examples."""
+    return sorted([*ROOT.glob("*.tf"), *(ROOT / "terraform").rglob("*.tf")])
+
+
+def check_lengths() -> int:
+    """Refuse lines that are too long to read beside another file. A reason that checkov is given must stay on its line."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {len(line)} characters, {LONGEST_LINE} are allowed\n"
+        for path in sources()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if len(line) > LONGEST_LINE and not line.lstrip().startswith("#checkov:skip=")
+    ]
+    sys.stderr.write("".join(found))
+    return int(bool(found))
+
+
 def check_format() -> int:
     """Run terraform fmt."""
     # Terraform warns about a configuration file that is set and missing; this command needs none.
-    return _call([terraform(), "fmt", "-check", "-recursive", "-diff", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
+    command: list[str | Path] = [terraform(), "fmt", "-check", "-diff"]
+    return _call(command, TF_CLI_CONFIG_FILE=os.devnull) or _call([*command, "-recursive", "terraform"], TF_CLI_CONFIG_FILE=os.devnull)
 
 
 def check_tflint() -> int:
-    """Run tflint in every folder with Terraform code."""
-    return _call([tflint(), "--recursive", "--chdir=terraform", f"--config={ROOT / '.tflint.hcl'}"])
+    """Run tflint in every folder with Terraform code. Not recursively from the root: it would walk through environments too."""
+    command: list[str | Path] = [tflint(), f"--config={ROOT / '.tflint.hcl'}"]
+    return _call(command) or _call([*command, "--recursive", "--chdir=terraform"])
 
 
 def check_checkov() -> int:
@@ -108,18 +128,18 @@ def check_checkov() -> int:
     program = checkov()
     # Checkov skips a file that it cannot parse: nothing in it would be checked.
     unread = subprocess.run(  # noqa: S603 - our own arguments
-        [program.with_name("python"), "-c", _PARSE, *sorted((ROOT / "terraform").rglob("*.tf"))], capture_output=True, text=True, check=True
+        [program.with_name("python"), "-c", _PARSE, *sources()], capture_output=True, text=True, check=True
     ).stdout
     if unread:
         sys.stderr.write(f"lint: checkov cannot parse, and so would not check:\n{unread}")
     return _call([program, "--config-file", ROOT / ".checkov.yaml"]) or int(bool(unread))
 
 
-CHECKS = {"terraform fmt": check_format, "tflint": check_tflint, "checkov": check_checkov}
+CHECKS = {"line lengths": check_lengths, "terraform fmt": check_format, "tflint": check_tflint, "checkov": check_checkov}
 
 
 def main() -> int:
-    """Run all three; the exit code is 1 if one found something or, if it is required, could not run."""
+    """Run all of them; the exit code is 1 if one found something or, if it is required, could not run."""
     failed = []
     for name, check in CHECKS.items():
         try:

@@ -1,7 +1,7 @@
-"""Write the tables of inputs and outputs into the READMEs of the Terraform modules, or only check them (``--check``).
+"""Write the tables of inputs and outputs into the pages of the Terraform modules, or only check them (``--check``).
 
-A module whose folder does not begin with an underscore is public and needs a README with the two markers. Every input and output of any
-module needs a description.
+The page of the root module is ``docs/terraform.md``. A module whose folder does not begin with an underscore is public and needs a README.
+Each has the two markers, and every input and output of any module a description.
 """
 
 import json
@@ -15,6 +15,7 @@ import hcl2
 from hcl2 import SerializationOptions
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE_OF_THE_ROOT = ROOT / "docs" / "terraform.md"
 BEGIN = "<!-- inputs and outputs: written by `make fmt` -->"
 END = "<!-- end of inputs and outputs -->"
 _LONGEST_DEFAULT = 60
@@ -40,7 +41,7 @@ def blocks(module: Path, kind: str) -> _Blocks:
         for block in document.get(kind, []):
             for name, content in block.items():
                 if not content.get("description"):
-                    raise ReadmeError(f"{path.relative_to(module.parent)}: {kind} '{name}' has no description")
+                    raise ReadmeError(f"{path.name}: {kind} '{name}' has no description")
                 found[name] = content
     return found
 
@@ -60,8 +61,9 @@ def short_type(value: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a description as one cell: lines that begin with a dash or a back-tick stay lines, wrapped text is joined."""
-    joined = re.sub(r"\n(?=\s*[-`])", "<br>", text.strip())
+    """Return a description as one cell: lines that begin with a dash or a back-tick stay lines, wrapped and indented text is joined."""
+    # What is read of a heredoc has its quotes escaped.
+    joined = re.sub(r"\n(?=[-`])", "<br>", text.strip().replace('\\"', '"'))
     return re.sub(r"\s*\n\s*", " ", joined).replace("|", "\\|")
 
 
@@ -97,16 +99,16 @@ def filled(readme: str, tables: str) -> str:
     return f"{before}{BEGIN}\n\n{tables}\n\n{END}{rest.split(END)[1]}"
 
 
-def problem(module: Path, write: bool) -> str | None:
-    """Update a module's README, or only check it if ``write`` is false; return what is wrong with it, or None."""
-    name = f"{module.parent.parent.name}/{module.parent.name}/{module.name}"
+def problem(module: Path, write: bool, page: Path | None = None) -> str | None:
+    """Update a module's page, its README by default, or only check it if ``write`` is false; return what is wrong with it, or None."""
+    name = f"{module.parent.parent.name}/{module.parent.name}/{module.name}" if page is None else "the root module"
     try:
         tables = "\n".join(rows(blocks(module, "variable"), blocks(module, "output")))
         if module.name.startswith("_"):
             return None
-        path = module / "README.md"
+        path = page or module / "README.md"
         if not path.exists():
-            return f"{name}: a public module needs a README.md with the lines\n  {BEGIN}\n  {END}"
+            return f"{name}: a public module needs a {path.name} with the lines\n  {BEGIN}\n  {END}"
         readme = path.read_text("utf-8")
         wanted = filled(readme, tables)
     except ReadmeError as error:
@@ -116,14 +118,16 @@ def problem(module: Path, write: bool) -> str | None:
     if write:
         path.write_text(wanted, "utf-8")
         return None
-    return f"{name}/README.md: its tables are not those of the module: run `make fmt`"
+    return f"{name}: the tables of {path.name} are not those of the module: run `make fmt`"
 
 
 def main() -> int:
-    """Write or check every module's README."""
+    """Write or check every module's page."""
+    write = "--check" not in sys.argv[1:]
     modules = sorted({path.parent for path in (ROOT / "terraform" / "modules").glob("*/*.tf")})
-    problems = [found for module in modules if (found := problem(module, "--check" not in sys.argv[1:]))]
-    sys.stderr.write("".join(f"{found}\n" for found in problems))
+    found = [problem(ROOT, write, PAGE_OF_THE_ROOT), *(problem(module, write) for module in modules)]
+    problems = [one for one in found if one]
+    sys.stderr.write("".join(f"{one}\n" for one in problems))
     return 1 if problems else 0
 
 

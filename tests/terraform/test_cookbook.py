@@ -80,7 +80,7 @@ def test_the_cases_are_found() -> None:
 def test_case_is_what_terraform_takes(tree: Path, name: str) -> None:
     folder = root_module(tree, name)
     if name in PLANNED:
-        header = (ROOT / "terraform/modules/pipeline/tests/pipeline.tftest.hcl").read_text("utf-8").split("\nvariables {", 1)[0]
+        header = (ROOT / "terraform/tests/pipeline.tftest.hcl").read_text("utf-8").split("\nvariables {", 1)[0]
         (folder / "mocked").mkdir()
         (folder / "mocked" / "case.tftest.hcl").write_text(f'{header}\nrun "plan" {{\n  command = plan\n}}\n')
     terraform(tree, folder, "init", "-backend=false", "-input=false", "-test-directory=mocked")

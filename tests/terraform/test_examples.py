@@ -65,6 +65,14 @@ class TestApplied:
     def test_second_plan_is_empty(self, applied: "Life") -> None:
         assert applied.drift == []
 
+    def test_stack_whose_root_module_called_the_pipeline_only_moves(self, applied: "Life") -> None:
+        moves = applied.stack.moves("module.pipeline.module.pipeline", "module.pipeline")
+        former = [one for one in moves if one.startswith("module.pipeline.")]
+        assert len(former) > 40
+        assert [one for one in former if not one.startswith("module.pipeline.module.pipeline.")] == []
+        assert {actions for _, (_, [actions]) in moves.items()} == {"no-op"}
+        assert {address for address, _ in moves.values()} == set(applied.stack.resources())
+
     def test_buckets_are_closed_and_encrypted(self, applied: "Life") -> None:
         checked = set()
         for role, bucket in applied.pipeline["buckets"].items():

@@ -34,8 +34,9 @@ def test_there_are_modules() -> None:
 
 
 def test_format() -> None:
-    done = run(ROOT / "terraform", "fmt", "-check", "-recursive", "-diff", environment=quiet_environment(), ok=(0, 3))
-    assert done.returncode == 0, f"run `make fmt`\n{done.stdout}"
+    for folder, options in ((ROOT / "terraform", ["-recursive"]), (ROOT, [])):
+        done = run(folder, "fmt", "-check", "-diff", *options, environment=quiet_environment(), ok=(0, 3))
+        assert done.returncode == 0, f"run `make fmt`\n{done.stdout}"
 
 
 @pytest.mark.parametrize("name", examples())
@@ -44,8 +45,8 @@ def test_valid(initialised: Terraform, name: str) -> None:
 
 
 @pytest.mark.long
-# Those of `pipeline` are run by test_pipeline_document.py, which needs their plans.
-@pytest.mark.parametrize("name", [name for name in modules() if name != "pipeline"])
+# Those of the root module are run by test_pipeline_document.py, which needs their plans.
+@pytest.mark.parametrize("name", modules())
 def test_own_tests(initialised: Terraform, name: str) -> None:
     """A module without tests of its own fails."""
     said = initialised(f"modules/{name}", "test")

@@ -1,4 +1,4 @@
-"""What the module pipeline gives the job: the document is one that `dms-iceberg validate` accepts, the Spark settings are the job's own.
+"""What the root module gives the job: the document is one that `dms-iceberg validate` accepts, the Spark settings are the job's own.
 
 Both are taken from the plans of the module's own tests, so nothing is applied. What a real `apply` leaves in S3 and Glue is looked at by
 the tests of the examples.
@@ -12,9 +12,7 @@ import pytest
 
 from dms_iceberg.config.load import load_config
 from dms_iceberg.spark.session import session_settings
-from support.terraform.binary import quiet_environment, run, write_cli_configuration
-from support.terraform.provider import attached
-from support.terraform.tree import copy_tree
+from support.terraform.root import TESTS, copy_root, terraform
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500), pytest.mark.usefixtures("terraform")]
 
@@ -25,12 +23,9 @@ STATIC = ("spark.sql.extensions", "spark.scheduler.mode", "spark.sql.catalog.", 
 @pytest.fixture(scope="module")
 def tested(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What `terraform test` says of the module, with its plans."""
-    folder = tmp_path_factory.mktemp("pipeline")
-    module = copy_tree(folder) / "modules" / "pipeline"
-    write_cli_configuration(folder / "terraform.rc")
-    environment = quiet_environment() | {"TF_CLI_CONFIG_FILE": str(folder / "terraform.rc")}
-    run(module, "init", "-input=false", environment=environment)
-    said = run(module, "test", "-json", "-verbose", environment=attached(module, environment)).stdout
+    root = copy_root(tmp_path_factory.mktemp("pipeline"))
+    terraform(root, root, "init", "-backend=false", "-input=false", f"-test-directory={TESTS}")
+    said = terraform(root, root, "test", "-json", "-verbose", f"-test-directory={TESTS}")
     return [json.loads(line) for line in said.splitlines()]
 
 

@@ -51,7 +51,7 @@ class Story:
     """The errors in the log so far."""
 
     def apply(self, *options: str, **given: Any) -> str:
-        """Apply other inputs of the module pipeline; return the ARN of the replication."""
+        """Apply other inputs of the root module; return the ARN of the replication."""
         given = {"trigger": {"min_minutes_between_runs": 0}} | given
         arguments = "".join(f"  {key} = {json.dumps(value)}\n" for key, value in given.items())
         self.life.stack.override("call", f'module "pipeline" {{\n{arguments}}}\n')

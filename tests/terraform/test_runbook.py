@@ -11,7 +11,7 @@ RULES = {"job-state", "replication-state"}
 
 def made() -> set[str]:
     """The alarms of the module, as they stand in its code."""
-    return set(re.findall(r"^ +([a-z-]+) += merge\(local\.counted", (MODULE / "alarms.tf").read_text("utf-8"), re.MULTILINE))
+    return set(re.findall(r"^ +([a-z-]+) += merge\(\s*local\.counted", (MODULE / "alarms.tf").read_text("utf-8"), re.MULTILINE))
 
 
 def runbook() -> dict[str, str]:
@@ -48,5 +48,5 @@ def test_the_module_lists_all_of_them() -> None:
 
 
 def test_any_of_them_can_be_left_out() -> None:
-    [allowed] = re.findall(r"setsubtract\(var\.disabled_alarms, \[(.*?)\]\)", (MODULE / "variables.tf").read_text("utf-8"), re.DOTALL)
+    [allowed] = re.findall(r"setsubtract\(\s*var\.disabled_alarms,\s*\[(.*?)\]", (MODULE / "variables.tf").read_text("utf-8"), re.DOTALL)
     assert set(re.findall(r'"([a-z-]+)"', allowed)) == made() | RULES

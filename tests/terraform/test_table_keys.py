@@ -30,7 +30,7 @@ CHECKED = {
     "Model": "model",
 }
 OTHERWISE = {"Config", "Bronze", "Catalog", "Quarantine"}
-"""Definitions whose values the module pipeline makes itself, or whose parts are checked above."""
+"""Definitions whose values the root module makes itself, or whose parts are checked above."""
 
 
 def keys() -> list[Any]:

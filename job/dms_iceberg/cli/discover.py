@@ -30,7 +30,7 @@ def discover(
         str | None,
         typer.Option(help="Glue database of the targets.", show_default=f"{_DEFAULT_NAMESPACE}; with --hcl the module's own"),
     ] = None,
-    hcl: Annotated[bool, typer.Option("--hcl", help="Print the input tables of the Terraform module pipeline: the default.")] = False,
+    hcl: Annotated[bool, typer.Option("--hcl", help="Print the input tables of the Terraform module: the default.")] = False,
     yaml: Annotated[bool, typer.Option("--yaml", help="Print a configuration document as YAML.")] = False,
     json_: Annotated[
         bool, typer.Option("--json", help="Print a configuration document as JSON; the reasons go to standard error.")

@@ -39,7 +39,7 @@ def init(
         str | None,
         typer.Option(help="Glue database of the targets.", show_default=f"{_DEFAULT_NAMESPACE}; with --hcl the module's own"),
     ] = None,
-    hcl: Annotated[bool, typer.Option("--hcl", help="Print the input tables of the Terraform module pipeline instead.")] = False,
+    hcl: Annotated[bool, typer.Option("--hcl", help="Print the input tables of the Terraform module instead.")] = False,
 ) -> None:
     """Look at the files of a DMS task and write a configuration with which run works: their form, columns, keys, and the reasons.
 

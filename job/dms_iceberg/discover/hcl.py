@@ -1,4 +1,4 @@
-"""Print proposals as the input ``tables`` of the Terraform module pipeline, formatted as `terraform fmt` does it. Pure."""
+"""Print proposals as the input ``tables`` of the Terraform module, formatted as `terraform fmt` does it. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby

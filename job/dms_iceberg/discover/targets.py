@@ -24,7 +24,7 @@ def targets(tables: Iterable[str], namespace: str) -> dict[str, str]:
 
 
 def keeps_its_name(table: str, target: str) -> bool:
-    """Whether the module pipeline gives ``schema.table`` the same name by itself: the source's in lower case."""
+    """Whether the Terraform module gives ``schema.table`` the same name by itself: the source's in lower case."""
     name = table.partition(".")[2]
     return name.isascii() and name.lower() == target.partition(".")[2]
 

@@ -76,7 +76,7 @@ def json_document(found: Found, namespace: str) -> str:
 
 
 def terraform_tables(found: Found, namespace: str | None) -> str:
-    """Return the input ``tables`` of the Terraform module pipeline, with the form of the files as a comment."""
+    """Return the input ``tables`` of the Terraform module, with the form of the files as a comment."""
     form = one_line(json.dumps(forms(found.bronze), ensure_ascii=False))
     about = [*_about(found, "init --hcl"), f"The files, for the settings of the endpoint and of the module's input replication: {form}"]
     return print_tables(about, for_terraform(found.proposals), namespace)

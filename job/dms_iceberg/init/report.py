@@ -119,7 +119,7 @@ def _next(found: Found, written: Written, problems: Sequence[str]) -> Iterator[s
             "Nothing runs before that"
         )
     if written.is_terraform:
-        yield "then: give them to the module pipeline, and see terraform plan"
+        yield "then: give them to the Terraform module, and see terraform plan"
         return
     yield f"then: dms-iceberg plan {name}"
     yield f"      dms-iceberg run {name}"

@@ -1,6 +1,6 @@
 # Somebody else's DMS task writes CSV files into a bucket that exists. It is read and followed; only what comes after is made.
 module "pipeline" {
-  source = "../../modules/pipeline" # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
+  source = "../../.." # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
 
   name = "legacy"
 

@@ -17,7 +17,7 @@ data "aws_region" "current" {}
 
 # The database's account: DMS, trigger, job. lake.tf and key.tf have the other.
 module "pipeline" {
-  source = "../../modules/pipeline" # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
+  source = "../../.." # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
 
   name    = local.name
   network = var.network

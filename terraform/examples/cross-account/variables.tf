@@ -19,7 +19,7 @@ variable "ca_bundle" {
 }
 
 variable "network" {
-  description = "`network` of the module pipeline: VPC, subnets, route tables and the database's security groups."
+  description = "`network` of the pipeline: VPC, subnets, route tables and the database's security groups."
   type        = any
 }
 

@@ -1,6 +1,6 @@
 # As the example minimal, with a watch that runs all the time on EMR Serverless in place of runs of the Glue job.
 module "pipeline" {
-  source = "../../modules/pipeline" # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
+  source = "../../.." # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
 
   name = "shop"
 

@@ -1,6 +1,6 @@
 # A PostgreSQL that exists: two of its tables as Iceberg tables.
 module "pipeline" {
-  source = "../../modules/pipeline" # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
+  source = "../../.." # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
 
   name = "shop"
 

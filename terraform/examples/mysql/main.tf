@@ -14,7 +14,7 @@ module "source_parameters" {
 }
 
 module "pipeline" {
-  source = "../../modules/pipeline" # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
+  source = "../../.." # elsewhere git::https://github.com/OWNER/dms-iceberg.git?ref=COMMIT, with the repository's owner and the full hash of a commit
 
   name = local.name
 

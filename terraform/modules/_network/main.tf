@@ -189,12 +189,18 @@ resource "aws_vpc_endpoint" "secrets_manager" {
 
   lifecycle {
     precondition {
-      condition     = data.aws_vpc.this[0].enable_dns_support && data.aws_vpc.this[0].enable_dns_hostnames
-      error_message = "The VPC ${var.vpc_id} has no DNS ${data.aws_vpc.this[0].enable_dns_support ? "hostnames" : "support"}: the Secrets Manager endpoint would not be found. Switch on enable_dns_support and enable_dns_hostnames."
+      condition = data.aws_vpc.this[0].enable_dns_support && data.aws_vpc.this[0].enable_dns_hostnames
+      error_message = join(" ", [
+        "The VPC ${var.vpc_id} has no DNS ${data.aws_vpc.this[0].enable_dns_support ? "hostnames" : "support"}: the Secrets Manager endpoint would not be",
+        "found. Switch on enable_dns_support and enable_dns_hostnames.",
+      ])
     }
     precondition {
-      condition     = length(distinct(local.zones)) == length(local.zones)
-      error_message = "subnet_ids: zones ${join(", ", local.zones)}; the Secrets Manager endpoint takes one subnet of a zone. Give one for each zone, or make the endpoint yourself (create_secrets_manager_endpoint = false)."
+      condition = length(distinct(local.zones)) == length(local.zones)
+      error_message = join(" ", [
+        "subnet_ids: zones ${join(", ", local.zones)}; the Secrets Manager endpoint takes one subnet of a zone. Give one for each zone, or make the endpoint",
+        "yourself (create_secrets_manager_endpoint = false).",
+      ])
     }
   }
 }

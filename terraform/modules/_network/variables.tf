@@ -52,8 +52,11 @@ variable "database_cidr_blocks" {
   nullable    = false
 
   validation {
-    condition     = alltrue([for block in var.database_cidr_blocks : can(cidrhost(block, 0))])
-    error_message = "database_cidr_blocks: ${join(", ", [for block in var.database_cidr_blocks : jsonencode(block) if !can(cidrhost(block, 0))])}. Give ranges such as 10.20.0.0/16."
+    condition = alltrue([for block in var.database_cidr_blocks : can(cidrhost(block, 0))])
+    error_message = join(" ", [
+      "database_cidr_blocks: ${join(", ", [for block in var.database_cidr_blocks : jsonencode(block) if !can(cidrhost(block, 0))])}. Give ranges such as",
+      "10.20.0.0/16.",
+    ])
   }
 
   validation {
@@ -63,7 +66,10 @@ variable "database_cidr_blocks" {
 }
 
 variable "open_database_security_groups" {
-  description = "Whether to add the rule that lets the replication in to each of `database_security_group_ids`. False where another stack owns the rules of those groups."
+  description = <<-EOT
+    Whether to add the rule that lets the replication in to each of `database_security_group_ids`. False where another
+    stack owns the rules of those groups.
+  EOT
   type        = bool
   default     = true
   nullable    = false
@@ -100,26 +106,38 @@ variable "route_table_ids" {
 }
 
 variable "create_secrets_manager_endpoint" {
-  description = "Whether to make the Secrets Manager interface endpoint (about 8 USD a month per subnet). False where the VPC has one with private DNS, of which there can be only one, or a NAT gateway."
+  description = <<-EOT
+    Whether to make the Secrets Manager interface endpoint (about 8 USD a month per subnet). False where the VPC has one
+    with private DNS, of which there can be only one, or a NAT gateway.
+  EOT
   type        = bool
   default     = true
   nullable    = false
 }
 
 variable "secrets_manager_cidr_blocks" {
-  description = "Without an endpoint made here: where Secrets Manager is reached over HTTPS: the addresses of your endpoint, or 0.0.0.0/0 through a NAT gateway."
+  description = <<-EOT
+    Without an endpoint made here: where Secrets Manager is reached over HTTPS: the addresses of your endpoint, or
+    0.0.0.0/0 through a NAT gateway.
+  EOT
   type        = list(string)
   default     = []
   nullable    = false
 
   validation {
-    condition     = alltrue([for block in var.secrets_manager_cidr_blocks : can(cidrhost(block, 0))])
-    error_message = "secrets_manager_cidr_blocks: ${join(", ", [for block in var.secrets_manager_cidr_blocks : jsonencode(block) if !can(cidrhost(block, 0))])}. Give ranges such as 10.20.0.0/16."
+    condition = alltrue([for block in var.secrets_manager_cidr_blocks : can(cidrhost(block, 0))])
+    error_message = join(" ", [
+      "secrets_manager_cidr_blocks: ${join(", ", [for block in var.secrets_manager_cidr_blocks : jsonencode(block) if !can(cidrhost(block, 0))])}. Give",
+      "ranges such as 10.20.0.0/16.",
+    ])
   }
 
   validation {
-    condition     = var.create_secrets_manager_endpoint || length(var.secrets_manager_cidr_blocks) > 0 || length(var.security_group_ids) > 0
-    error_message = "The replication has no way to Secrets Manager: give secrets_manager_cidr_blocks, security_group_ids of your own, or leave create_secrets_manager_endpoint true."
+    condition = var.create_secrets_manager_endpoint || length(var.secrets_manager_cidr_blocks) > 0 || length(var.security_group_ids) > 0
+    error_message = join(" ", [
+      "The replication has no way to Secrets Manager: give secrets_manager_cidr_blocks, security_group_ids of your own, or leave",
+      "create_secrets_manager_endpoint true.",
+    ])
   }
 }
 
@@ -130,8 +148,12 @@ variable "secrets_manager_client_cidr_blocks" {
   nullable    = false
 
   validation {
-    condition     = alltrue([for block in var.secrets_manager_client_cidr_blocks : can(cidrhost(block, 0))])
-    error_message = "secrets_manager_client_cidr_blocks: ${join(", ", [for block in var.secrets_manager_client_cidr_blocks : jsonencode(block) if !can(cidrhost(block, 0))])}. Give ranges such as 10.20.0.0/16."
+    condition = alltrue([for block in var.secrets_manager_client_cidr_blocks : can(cidrhost(block, 0))])
+    error_message = join(" ", [
+      "secrets_manager_client_cidr_blocks:",
+      "${join(", ", [for block in var.secrets_manager_client_cidr_blocks : jsonencode(block) if !can(cidrhost(block, 0))])}. Give ranges such as",
+      "10.20.0.0/16.",
+    ])
   }
 }
 

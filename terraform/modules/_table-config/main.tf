@@ -44,7 +44,11 @@ locals {
     [for name, model in var.gold : { kind = "model", path = "gold.\"${name}\"", value = model }],
     [for key in ["csv", "change"] : { kind = key, path = "bronze.${key}", value = var.bronze[key] } if try(keys(var.bronze[key]), null) != null],
     [for key in ["batch", "maintenance"] : { kind = key, path = "merge_job.${key}", value = var.settings[key] } if try(keys(var.settings[key]), null) != null],
-    [for name, table in local.written : { kind = "maintenance", path = "${local.paths[name]}.maintenance", value = table.maintenance } if try(keys(table.maintenance), null) != null],
+    [
+      for name, table in local.written :
+      { kind = "maintenance", path = "${local.paths[name]}.maintenance", value = table.maintenance }
+      if try(keys(table.maintenance), null) != null
+    ],
     flatten([for name, table in local.written : [
       for i, column in try([for c in table.columns : c], []) :
       { kind = "column", path = "${local.paths[name]}.columns[${i}]", value = column }
@@ -95,8 +99,10 @@ locals {
   # Null is a value of this key of `maintenance`: never.
   off_by_null = "orphan_files_older_than_hours"
 
-  names   = { for name in keys(var.tables) : name => try(regex("^([^.]+)[.](.+)$", name), ["", name]) }
-  targets = { for name, table in var.tables : name => try(tostring(table.target), null) != null ? table.target : "${var.silver_database}.${lower(local.names[name][1])}" }
+  names = { for name in keys(var.tables) : name => try(regex("^([^.]+)[.](.+)$", name), ["", name]) }
+  targets = {
+    for name, table in var.tables : name => try(tostring(table.target), null) != null ? table.target : "${var.silver_database}.${lower(local.names[name][1])}"
+  }
 
   tables = { for name, table in var.tables : name => merge(
     try({ for key, value in table : key => value if value != null && !contains(["load", "columns", "maintenance"], key) }, {}),
@@ -108,10 +114,22 @@ locals {
   document = merge(
     { tables = local.tables },
     { for key, value in { defaults = { for key, value in var.defaults : key => value if value != null } } : key => value if length(value) > 0 },
-    { for key, value in { gold = { for name, model in var.gold : name => try({ for key, value in model : key => value if value != null }, {}) } } : key => value if length(value) > 0 },
-    { for key, value in var.settings : key => try({ for inner, one in value : inner => one if one != null || inner == local.off_by_null }, value) if value != null },
+    {
+      for key, value in { gold = { for name, model in var.gold : name => try({ for key, value in model : key => value if value != null }, {}) } } :
+      key => value
+      if length(value) > 0
+    },
+    {
+      for key, value in var.settings :
+      key => try({ for inner, one in value : inner => one if one != null || inner == local.off_by_null }, value)
+      if value != null
+    },
     # In `change`, null says that the files have no such column.
-    { bronze = { for key, value in var.bronze : key => try({ for inner, one in value : inner => one if one != null || key == "change" }, value) if value != null } },
+    {
+      bronze = {
+        for key, value in var.bronze : key => try({ for inner, one in value : inner => one if one != null || key == "change" }, value) if value != null
+      }
+    },
   )
 
   salts = distinct(flatten([for name, table in var.tables : [

@@ -46,7 +46,10 @@ variable "quarantine_database" {
 }
 
 variable "bronze" {
-  description = "How the files are written, where it is not our module replication that has DMS write them: `format`, `csv`, `change` of `bronze` in `docs/configuration.md`."
+  description = <<-EOT
+    How the files are written, where it is not our module replication that has DMS write them: `format`, `csv`, `change`
+    of `bronze` in `docs/configuration.md`.
+  EOT
   type        = any
   default     = {}
   nullable    = false

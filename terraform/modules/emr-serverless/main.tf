@@ -19,8 +19,16 @@ locals {
     memory = 2 * (var.driver.memory_gb + var.executor.max * var.executor.memory_gb)
   }
   workers = merge(
-    { for count in [var.initial_capacity.drivers] : "Driver" => { count = count, size = { cpu = var.driver.cpu, memory_gb = var.driver.memory_gb } } if count > 0 },
-    { for count in [var.initial_capacity.executors] : "Executor" => { count = count, size = { cpu = var.executor.cpu, memory_gb = var.executor.memory_gb } } if count > 0 },
+    {
+      for count in [var.initial_capacity.drivers] :
+      "Driver" => { count = count, size = { cpu = var.driver.cpu, memory_gb = var.driver.memory_gb } }
+      if count > 0
+    },
+    {
+      for count in [var.initial_capacity.executors] :
+      "Executor" => { count = count, size = { cpu = var.executor.cpu, memory_gb = var.executor.memory_gb } }
+      if count > 0
+    },
   )
   # A change of these is one of the application, which AWS refuses unless it is stopped.
   settings = { release = var.release_label, maximum = local.maximum, workers = local.workers, network = var.network }
@@ -227,7 +235,10 @@ resource "aws_iam_role_policy" "runtime" {
           aws_cloudwatch_log_group.watch.arn, "${aws_cloudwatch_log_group.watch.arn}:*",
         ] },
       ],
-      [for uri in var.python.archive_s3_uri[*] : { Sid = "ReadPython", Action = ["s3:GetObject"], Resource = ["arn:${local.partition}:s3:::${trimprefix(uri, "s3://")}"] }],
+      [
+        for uri in var.python.archive_s3_uri[*] :
+        { Sid = "ReadPython", Action = ["s3:GetObject"], Resource = ["arn:${local.partition}:s3:::${trimprefix(uri, "s3://")}"] }
+      ],
     ) : merge({ Effect = "Allow" }, statement)]
   })
 }

@@ -40,9 +40,23 @@ output "alarm_names" {
 
 output "doctor_command" {
   description = "Command that tries, beside the watch, whether a run finds all that it needs there; its report is in the log group."
-  value = join(" ", [
-    "aws emr-serverless start-job-run --region ${local.region} --application-id ${aws_emrserverless_application.watch.id} --execution-role-arn ${aws_iam_role.job.arn} --name doctor",
-    "--job-driver '${jsonencode({ sparkSubmit = merge(local.run.jobDriver.sparkSubmit, { entryPointArguments = ["--command", "doctor", "--config", var.job.config_uri] }) })}'",
-    "--configuration-overrides '${jsonencode(local.run.configurationOverrides)}'",
-  ])
+  value = join(
+    " ",
+    [
+      join(" ", [
+        "aws emr-serverless start-job-run --region ${local.region} --application-id ${aws_emrserverless_application.watch.id} --execution-role-arn",
+        "${aws_iam_role.job.arn} --name doctor",
+      ]),
+      join(" ", [
+        "--job-driver",
+        format(
+          "'%s'",
+          jsonencode(
+            { sparkSubmit = merge(local.run.jobDriver.sparkSubmit, { entryPointArguments = ["--command", "doctor", "--config", var.job.config_uri] }) },
+          ),
+        ),
+      ]),
+      "--configuration-overrides '${jsonencode(local.run.configurationOverrides)}'",
+    ],
+  )
 }

@@ -60,7 +60,11 @@ resource "aws_iam_role_policy" "find" {
     Version = "2012-10-17"
     Statement = [for statement in [
       { Sid = "FindApplication", Action = ["emr-serverless:ListApplications"], Resource = ["*"] },
-      { Sid = "SeeApplications", Action = ["emr-serverless:GetApplication"], Resource = ["arn:${local.partition}:emr-serverless:${local.region}:${local.account}:/applications/*"] },
+      {
+        Sid      = "SeeApplications"
+        Action   = ["emr-serverless:GetApplication"]
+        Resource = ["arn:${local.partition}:emr-serverless:${local.region}:${local.account}:/applications/*"]
+      },
       { Sid = "WriteLogs", Action = ["logs:CreateLogStream", "logs:PutLogEvents"], Resource = ["${aws_cloudwatch_log_group.starter.arn}:*"] },
     ] : merge({ Effect = "Allow" }, statement)]
   })
@@ -73,9 +77,22 @@ resource "aws_iam_role_policy" "starter" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [for statement in [
-      { Sid = "UseApplication", Action = ["emr-serverless:ListJobRuns", "emr-serverless:StartJobRun", "emr-serverless:StopApplication", "emr-serverless:TagResource"], Resource = [aws_emrserverless_application.watch.arn] },
-      { Sid = "UseRuns", Action = ["emr-serverless:GetJobRun", "emr-serverless:CancelJobRun", "emr-serverless:TagResource"], Resource = ["${aws_emrserverless_application.watch.arn}/jobruns/*"] },
-      { Sid = "GiveRole", Action = ["iam:PassRole"], Resource = [aws_iam_role.job.arn], Condition = { StringLike = { "iam:PassedToService" = "emr-serverless.amazonaws.com" } } },
+      {
+        Sid      = "UseApplication"
+        Action   = ["emr-serverless:ListJobRuns", "emr-serverless:StartJobRun", "emr-serverless:StopApplication", "emr-serverless:TagResource"]
+        Resource = [aws_emrserverless_application.watch.arn]
+      },
+      {
+        Sid      = "UseRuns"
+        Action   = ["emr-serverless:GetJobRun", "emr-serverless:CancelJobRun", "emr-serverless:TagResource"]
+        Resource = ["${aws_emrserverless_application.watch.arn}/jobruns/*"]
+      },
+      {
+        Sid       = "GiveRole"
+        Action    = ["iam:PassRole"]
+        Resource  = [aws_iam_role.job.arn]
+        Condition = { StringLike = { "iam:PassedToService" = "emr-serverless.amazonaws.com" } }
+      },
     ] : merge({ Effect = "Allow" }, statement)]
   })
 }
@@ -121,12 +138,18 @@ resource "aws_cloudwatch_event_target" "starter" {
   lifecycle {
     # Known during the plan, as the whole event is not.
     precondition {
-      condition     = length(local.run.jobDriver.sparkSubmit.sparkSubmitParameters) <= 6500
-      error_message = "The Spark settings of a run are ${length(local.run.jobDriver.sparkSubmit.sparkSubmitParameters)} characters, and the event that starts it has room for 6500. Give fewer spark_conf or catalog.properties."
+      condition = length(local.run.jobDriver.sparkSubmit.sparkSubmitParameters) <= 6500
+      error_message = join(" ", [
+        "The Spark settings of a run are ${length(local.run.jobDriver.sparkSubmit.sparkSubmitParameters)} characters, and the event that starts it has room",
+        "for 6500. Give fewer spark_conf or catalog.properties.",
+      ])
     }
     precondition {
-      condition     = length(local.event) <= 8192
-      error_message = "The parameters of a run are ${length(local.event)} characters of JSON, and EventBridge takes 8192. Give fewer spark_conf, catalog.properties or tags."
+      condition = length(local.event) <= 8192
+      error_message = join(" ", [
+        "The parameters of a run are ${length(local.event)} characters of JSON, and EventBridge",
+        "takes 8192. Give fewer spark_conf, catalog.properties or tags.",
+      ])
     }
   }
 }
@@ -151,12 +174,39 @@ locals {
   counted   = { WatchRunning = "running", WatchFailed = "failed" }
 
   alarms = { for alarm, one in {
-    watch-not-running = { namespace = local.namespace, metric = "WatchRunning", dimensions = {}, periods = 3, threshold = 1, below = true,
-    about = "The watch ${local.watch_name} has not been running for 15 minutes, or nobody has looked. The log of ${local.function_name} says why, that of the watch is ${aws_cloudwatch_log_group.watch.name}." }
-    watch-failed = { namespace = local.namespace, metric = "WatchFailed", dimensions = {}, periods = 1, threshold = 0, below = false,
-    about = "The watch ${local.watch_name} failed, after the attempts that EMR Serverless makes by itself. Nothing is lost: it is started again after a pause. Its log group is ${aws_cloudwatch_log_group.watch.name}." }
-    watch-starter-errors = { namespace = "AWS/Lambda", metric = "Errors", dimensions = { FunctionName = local.function_name }, periods = 1, threshold = 0, below = false,
-    about = "${local.function_name} could not look after the watch, or start it: the error in its log says what to do. It tries again every minute." }
+    watch-not-running = {
+      namespace  = local.namespace
+      metric     = "WatchRunning"
+      dimensions = {}
+      periods    = 3
+      threshold  = 1
+      below      = true
+      about = join(" ", [
+        "The watch ${local.watch_name} has not been running for 15 minutes, or nobody has looked. The log of ${local.function_name} says why, that of the",
+        "watch is ${aws_cloudwatch_log_group.watch.name}.",
+      ])
+    }
+    watch-failed = {
+      namespace  = local.namespace
+      metric     = "WatchFailed"
+      dimensions = {}
+      periods    = 1
+      threshold  = 0
+      below      = false
+      about = join(" ", [
+        "The watch ${local.watch_name} failed, after the attempts that EMR Serverless makes by itself. Nothing is lost: it is started again after a pause.",
+        "Its log group is ${aws_cloudwatch_log_group.watch.name}.",
+      ])
+    }
+    watch-starter-errors = {
+      namespace  = "AWS/Lambda"
+      metric     = "Errors"
+      dimensions = { FunctionName = local.function_name }
+      periods    = 1
+      threshold  = 0
+      below      = false
+      about      = "${local.function_name} could not look after the watch, or start it: the error in its log says what to do. It tries again every minute."
+    }
   } : alarm => one if var.start && var.alarms.create && !contains(var.alarms.disabled, alarm) }
 }
 

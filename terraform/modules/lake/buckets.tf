@@ -28,7 +28,7 @@ data "aws_partition" "current" {}
 data "aws_region" "current" {}
 
 resource "aws_s3_bucket" "this" {
-  #checkov:skip=CKV_AWS_144: bronze can be loaded again from the database and silver built again from bronze; who needs a copy elsewhere adds replication to the bucket
+  #checkov:skip=CKV_AWS_144: bronze can be loaded again from the database and silver built again from bronze; for a copy elsewhere add replication
   #checkov:skip=CKV2_AWS_62: the module trigger has bronze notify its queue; nobody waits for events of the others
   for_each = local.created
 
@@ -110,10 +110,18 @@ data "aws_iam_policy_document" "bucket" {
 
   # A refused call is what stops Terraform. Whoever may change the policy can still take the statements out: force_destroy does.
   dynamic "statement" {
-    for_each = contains(local.guarded, each.key) ? merge(
-      { RefuseToDestroy = { actions = ["s3:DeleteBucket", "s3:DeleteBucketPolicy"], resource = each.value.arn } },
-      each.key != "artifacts" ? {} : { KeepDestroyGuard = { actions = ["s3:DeleteObject", "s3:DeleteObjectVersion"], resource = "${each.value.arn}/${local.destroy_guard_key}" } },
-    ) : {}
+    for_each = (
+      contains(local.guarded, each.key) ?
+      merge(
+        { RefuseToDestroy = { actions = ["s3:DeleteBucket", "s3:DeleteBucketPolicy"], resource = each.value.arn } },
+        (
+          each.key != "artifacts" ?
+          {} :
+          { KeepDestroyGuard = { actions = ["s3:DeleteObject", "s3:DeleteObjectVersion"], resource = "${each.value.arn}/${local.destroy_guard_key}" } }
+        ),
+      ) :
+      {}
+    )
     content {
       sid       = statement.key
       effect    = "Deny"
@@ -139,7 +147,8 @@ resource "aws_s3_bucket_policy" "this" {
     aws_s3_bucket_public_access_block.this, aws_s3_bucket_ownership_controls.this,
     aws_s3_bucket_server_side_encryption_configuration.this, aws_s3_bucket_versioning.this, aws_s3_bucket_logging.this,
     # Not the lifecycle rules, which take S3 a minute: without them nothing is deleted.
-    aws_kms_key.this, aws_kms_alias.this, aws_glue_catalog_database.this, aws_glue_catalog_database.bronze, aws_ssm_parameter.database, aws_ssm_parameter.bronze_prefix,
+    aws_kms_key.this, aws_kms_alias.this, aws_glue_catalog_database.this, aws_glue_catalog_database.bronze, aws_ssm_parameter.database,
+    aws_ssm_parameter.bronze_prefix,
   ]
 }
 

@@ -15,7 +15,10 @@ data "aws_ssm_parameters_by_path" "databases" {
 
 locals {
   databases_path = "/dms-iceberg/databases/${var.name}"
-  noted          = { for i, name in data.aws_ssm_parameters_by_path.databases.names : trimprefix(name, "${local.databases_path}/") => nonsensitive(data.aws_ssm_parameters_by_path.databases.values)[i] }
+  noted = {
+    for i, name in data.aws_ssm_parameters_by_path.databases.names :
+    trimprefix(name, "${local.databases_path}/") => nonsensitive(data.aws_ssm_parameters_by_path.databases.values)[i]
+  }
 
   # Another lake of this name may have made databases that this one only uses.
   kept_locations = var.databases.create ? merge({ for name, location in local.noted : name => location if location != local.raw }, local.locations) : {}
@@ -32,7 +35,10 @@ resource "aws_ssm_parameter" "database" {
   for_each = local.noted_databases
 
   name        = "${local.databases_path}/${each.key}"
-  description = "A Glue database of ${var.name} that Terraform keeps. Without this parameter it deletes the database, with all tables, once no table or model of the pipeline is in it."
+  description = <<-EOT
+    A Glue database of ${var.name} that Terraform keeps. Without this parameter it deletes the database, with all
+    tables, once no table or model of the pipeline is in it.
+  EOT
   type        = "String"
   value       = each.value
   tags        = var.tags
@@ -45,9 +51,9 @@ resource "aws_glue_catalog_database" "this" {
   catalog_id   = var.databases.catalog_id
   location_uri = each.value
   description = (
-    each.key == var.databases.quarantine || startswith(each.value, "s3://${local.buckets.quarantine.name}/")
-    ? "Rows that the pipeline ${var.name} rejected, unmasked: for the few who mend them"
-    : "Iceberg tables of the pipeline ${var.name}: the source's current state"
+    each.key == var.databases.quarantine || startswith(each.value, "s3://${local.buckets.quarantine.name}/") ?
+    "Rows that the pipeline ${var.name} rejected, unmasked: for the few who mend them" :
+    "Iceberg tables of the pipeline ${var.name}: the source's current state"
   )
   tags = var.tags
 }
@@ -67,7 +73,10 @@ locals {
       [{ name = "op", type = "string" }, { name = "dms_commit_ts", type = "string" }],
       table.columns,
       [{ name = "dms_change_seq", type = "string" }, { name = "dms_stream_position", type = "string" }],
-      [for key in table.key : { name = lower("bi_${key}"), type = try([for column in table.columns : column.type if lower(column.name) == lower(key)][0], "string") }],
+      [
+        for key in table.key :
+        { name = lower("bi_${key}"), type = try([for column in table.columns : column.type if lower(column.name) == lower(key)][0], "string") }
+      ],
     )
   } }
 
@@ -88,8 +97,11 @@ resource "aws_glue_catalog_database" "bronze" {
 
   lifecycle {
     precondition {
-      condition     = length(setsubtract(local.noted_raw, [local.bronze_database])) == 0
-      error_message = "bronze_database was ${join(", ", local.noted_raw)} and is to be ${local.bronze_database}: Terraform would delete the former one, with all tables in it. Keep the name. If nothing in it is needed, delete the SSM parameter ${local.databases_path}/${join(", ", local.noted_raw)} first."
+      condition = length(setsubtract(local.noted_raw, [local.bronze_database])) == 0
+      error_message = join(" ", [
+        "bronze_database was ${join(", ", local.noted_raw)} and is to be ${local.bronze_database}: Terraform would delete the former one, with all tables in",
+        "it. Keep the name. If nothing in it is needed, delete the SSM parameter ${local.databases_path}/${join(", ", local.noted_raw)} first.",
+      ])
     }
   }
 }

@@ -44,7 +44,10 @@ data "aws_iam_policy_document" "key" {
   for_each = local.key_about
 
   # Logs and alarms use silver's key only.
-  source_policy_documents = concat([each.key == "silver" ? data.aws_iam_policy_document.key_users.json : data.aws_iam_policy_document.lake_formation.json], var.key_policy_documents)
+  source_policy_documents = concat(
+    [each.key == "silver" ? data.aws_iam_policy_document.key_users.json : data.aws_iam_policy_document.lake_formation.json],
+    var.key_policy_documents,
+  )
 
   statement {
     sid       = "AccountDecidesByIam"

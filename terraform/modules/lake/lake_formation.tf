@@ -15,7 +15,11 @@ locals {
   )
   grants = merge({ for key, grant in local.writes : "write ${key}" => grant }, { for key, grant in local.reads : "read ${key}" => grant })
 
-  registered = var.lake_formation.enabled && var.lake_formation.register_locations ? { for role, name in local.created : role => name if contains(["silver", "quarantine"], role) } : {}
+  registered = (
+    var.lake_formation.enabled && var.lake_formation.register_locations ?
+    { for role, name in local.created : role => name if contains(["silver", "quarantine"], role) } :
+    {}
+  )
 }
 
 resource "aws_lakeformation_permissions" "database" {
@@ -57,7 +61,9 @@ resource "aws_lakeformation_resource" "this" {
 }
 
 resource "aws_lakeformation_permissions" "location" {
-  for_each = merge([for role in keys(local.registered) : { for name, arn in var.lake_formation.writers : "${name} ${role}" => { role = role, principal = arn } }]...)
+  for_each = merge(
+    [for role in keys(local.registered) : { for name, arn in var.lake_formation.writers : "${name} ${role}" => { role = role, principal = arn } }]...
+  )
 
   principal   = each.value.principal
   permissions = ["DATA_LOCATION_ACCESS"]

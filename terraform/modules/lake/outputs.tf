@@ -10,7 +10,10 @@ output "buckets" {
 }
 
 output "destroy_guard_key" {
-  description = "Key of an object that nobody may delete from a created artefact bucket until `force_destroy` has been applied. Create it last: a destroy begins, and ends, with it."
+  description = <<-EOT
+    Key of an object that nobody may delete from a created artefact bucket until `force_destroy` has been applied.
+    Create it last: a destroy begins, and ends, with it.
+  EOT
   value       = local.destroy_guard_key
 }
 
@@ -25,7 +28,10 @@ output "unmasked_kms_key_arn" {
 }
 
 output "key_policy" {
-  description = "Statements (JSON) that the policy of an existing key (`encryption.key_arn`) needs for logs, alarms and Lake Formation; `encryption.unmasked_key_arn` needs only the last. Roles of the key's own account need no statement."
+  description = <<-EOT
+    Statements (JSON) that the policy of an existing key (`encryption.key_arn`) needs for logs, alarms and Lake
+    Formation; `encryption.unmasked_key_arn` needs only the last. Roles of the key's own account need no statement.
+  EOT
   value       = data.aws_iam_policy_document.key_users.json
 }
 
@@ -43,25 +49,44 @@ output "reader_policy" {
 }
 
 output "file_reader_policy" {
-  description = "Policy (JSON) for engines that read the files themselves (DuckDB, Trino, Spark, Snowflake): catalog, files, key. It bypasses the grants of Lake Formation, also on columns and rows; without Lake Formation it is `reader_policy`."
+  description = <<-EOT
+    Policy (JSON) for engines that read the files themselves (DuckDB, Trino, Spark, Snowflake): catalog, files, key. It
+    bypasses the grants of Lake Formation, also on columns and rows; without Lake Formation it is `reader_policy`.
+  EOT
   value       = local.file_reader_policy
 }
 
 locals {
   catalog_arn = "arn:${local.partition}:glue:${local.region}:${coalesce(var.databases.catalog_id, local.account)}"
 
-  read_catalog = { Sid = "ReadCatalog", Effect = "Allow", Action = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables"], Resource = concat(
-    ["${local.catalog_arn}:catalog"],
-    flatten([for name in var.databases.silver : ["${local.catalog_arn}:database/${name}", "${local.catalog_arn}:table/${name}/*"]]),
-  ) }
+  read_catalog = {
+    Sid    = "ReadCatalog"
+    Effect = "Allow"
+    Action = ["glue:GetDatabase", "glue:GetDatabases", "glue:GetTable", "glue:GetTables"]
+    Resource = concat(
+      ["${local.catalog_arn}:catalog"],
+      flatten([for name in var.databases.silver : ["${local.catalog_arn}:database/${name}", "${local.catalog_arn}:table/${name}/*"]]),
+    )
+  }
   read_files = [for statement in concat(
     [
-      { Sid = "ReadTables", Action = ["s3:GetObject", "s3:GetObjectVersion"], Resource = [for name in var.databases.silver : "${local.buckets.silver.arn}/${name}/*"] },
+      {
+        Sid      = "ReadTables"
+        Action   = ["s3:GetObject", "s3:GetObjectVersion"]
+        Resource = [for name in var.databases.silver : "${local.buckets.silver.arn}/${name}/*"]
+      },
       { Sid = "ListTables", Action = ["s3:ListBucket", "s3:GetBucketLocation"], Resource = [local.buckets.silver.arn] },
     ],
-    [for arn in [local.key_arns.silver] : {
-      Sid = "DecryptTables", Action = ["kms:Decrypt"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${data.aws_partition.current.dns_suffix}" } }
-    } if arn != null],
+    [
+      for arn in [local.key_arns.silver] :
+      {
+        Sid       = "DecryptTables"
+        Action    = ["kms:Decrypt"]
+        Resource  = [arn]
+        Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${data.aws_partition.current.dns_suffix}" } }
+      }
+      if arn != null
+    ],
   ) : merge({ Effect = "Allow" }, statement)]
 
   # The action knows no resource. https://docs.aws.amazon.com/lake-formation/latest/dg/access-control-underlying-data.html
@@ -83,8 +108,14 @@ output "databases" {
 
   precondition {
     # A lake of the same name that only uses the databases of another has other buckets.
-    condition     = var.databases.create || alltrue([for location in values(local.noted) : alltrue([for bucket in values(local.created) : !startswith(location, "s3://${bucket}/")])])
-    error_message = "databases.create is false, and this lake has made databases (noted below ${local.databases_path}). Terraform would delete them with every table in them. Let it forget them first: docs/deploy.md, 'Change and remove'."
+    condition = (
+      var.databases.create ||
+      alltrue([for location in values(local.noted) : alltrue([for bucket in values(local.created) : !startswith(location, "s3://${bucket}/")])])
+    )
+    error_message = join(" ", [
+      "databases.create is false, and this lake has made databases (noted below ${local.databases_path}). Terraform would delete them with every table in",
+      "them. Let it forget them first: docs/deploy.md, 'Change and remove'.",
+    ])
   }
 }
 

@@ -1,9 +1,14 @@
 locals {
   bronze_folder = coalesce(var.bronze_folder, var.bronze_prefix)
 
-  cleanup = { for role in keys(local.created) : role => [
-    for days in [var.versioning[role]] : { id = "replaced-and-deleted", prefix = "", noncurrent = days, move = null, class = null, expire = null, markers = true } if days > 0
-  ] }
+  cleanup = {
+    for role in keys(local.created) :
+    role => [
+      for days in [var.versioning[role]] :
+      { id = "replaced-and-deleted", prefix = "", noncurrent = days, move = null, class = null, expire = null, markers = true }
+      if days > 0
+    ]
+  }
 
   bronze = concat(
     var.bronze_retention.transition_after_days == null ? [] : [{

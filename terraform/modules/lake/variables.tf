@@ -4,20 +4,29 @@ variable "name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
-    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+    condition = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = join(" ", [
+      "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single",
+      "hyphens, beginning with a letter and not ending with a hyphen.",
+    ])
   }
 }
 
 variable "region_suffix" {
-  description = "Suffix of buckets' names, which are globally unique: set it (`use1`) for a lake of this name in another Region. Another value means other buckets, and the apply fails if buckets exist."
+  description = <<-EOT
+    Suffix of buckets' names, which are globally unique: set it (`use1`) for a lake of this name in another Region.
+    Another value means other buckets, and the apply fails if buckets exist.
+  EOT
   type        = string
   default     = ""
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
-    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+    condition = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = join(" ", [
+      "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63",
+      "characters), or \"\" for none.",
+    ])
   }
 }
 
@@ -34,7 +43,8 @@ variable "tags" {
 
 variable "buckets" {
   description = <<-EOT
-    The four buckets: `bronze` (files of DMS), `silver` (Iceberg tables), `quarantine` (rejected rows, unmasked) and `artifacts` (code, configuration, run state). For each:
+    The four buckets: `bronze` (files of DMS), `silver` (Iceberg tables), `quarantine` (rejected rows, unmasked)
+    and `artifacts` (code, configuration, run state). For each:
     - `create`: false takes an existing bucket, whose settings stay its owner's
     - `name`: by default `<name>-<role>-<account id>`, and `-<region_suffix>` where there is one; required for an existing one
   EOT
@@ -48,12 +58,18 @@ variable "buckets" {
   nullable = false
 
   validation {
-    condition     = alltrue([for role, bucket in var.buckets : bucket.create || bucket.name != null])
-    error_message = "buckets: an existing bucket (`create = false`) needs its name: ${join(", ", [for role, bucket in var.buckets : role if !bucket.create && bucket.name == null])}."
+    condition = alltrue([for role, bucket in var.buckets : bucket.create || bucket.name != null])
+    error_message = join(" ", [
+      "buckets: an existing bucket (`create = false`) needs its name:",
+      "${join(", ", [for role, bucket in var.buckets : role if !bucket.create && bucket.name == null])}.",
+    ])
   }
   validation {
-    condition     = alltrue([for bucket in var.buckets : try(bucket.name == null, true) ? true : can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", bucket.name))])
-    error_message = "buckets: found ${jsonencode([for bucket in var.buckets : bucket.name if bucket.name != null])}; a name has 3 to 63 lower-case letters, digits, '.' and '-', and no s3:// before it."
+    condition = alltrue([for bucket in var.buckets : try(bucket.name == null, true) ? true : can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", bucket.name))])
+    error_message = join(" ", [
+      "buckets: found ${jsonencode([for bucket in var.buckets : bucket.name if bucket.name != null])}; a name has 3 to 63 lower-case letters, digits, '.' and",
+      "'-', and no s3:// before it.",
+    ])
   }
 }
 
@@ -63,13 +79,19 @@ variable "bronze_prefix" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^([A-Za-z0-9_.-]+/)+$", var.bronze_prefix))
-    error_message = "bronze_prefix: found \"${var.bronze_prefix}\"; write a folder such as \"dms/shop/\": letters, digits, '_', '.' and '-', a slash at the end and none at the beginning."
+    condition = can(regex("^([A-Za-z0-9_.-]+/)+$", var.bronze_prefix))
+    error_message = join(" ", [
+      "bronze_prefix: found \"${var.bronze_prefix}\"; write a folder such as \"dms/shop/\": letters, digits, '_', '.' and '-', a slash at the end and none at",
+      "the beginning.",
+    ])
   }
 }
 
 variable "claim_bronze_prefix" {
-  description = "Keep an SSM parameter named after bucket and folder, so that a second pipeline on the folder fails at apply: two DMS tasks would overwrite each other's files."
+  description = <<-EOT
+    Keep an SSM parameter named after bucket and folder, so that a second pipeline on the folder fails at apply: two DMS
+    tasks would overwrite each other's files.
+  EOT
   type        = bool
   default     = true
   nullable    = false
@@ -114,7 +136,10 @@ variable "access_logs" {
 }
 
 variable "force_destroy" {
-  description = "Let `terraform destroy` delete the created buckets with their objects, the key and the databases. Until true has been applied, the policies refuse the deletion of buckets and key, even of empty buckets."
+  description = <<-EOT
+    Let `terraform destroy` delete the created buckets with their objects, the key and the databases. Until true has
+    been applied, the policies refuse the deletion of buckets and key, even of empty buckets.
+  EOT
   type        = bool
   default     = false
   nullable    = false
@@ -128,7 +153,8 @@ variable "encryption" {
   description = <<-EOT
     How created buckets are encrypted:
     - `mode`: `SSE_KMS` or `SSE_S3`
-    - `create_key`: make two KMS keys for this lake, with yearly rotation: one for bronze and quarantine (unmasked rows), one for silver and artefacts; false with `SSE_KMS` takes `key_arn`
+    - `create_key`: make two KMS keys for this lake, with yearly rotation: one for bronze and quarantine (unmasked
+      rows), one for silver and artefacts; false with `SSE_KMS` takes `key_arn`
     - `key_arn`: an existing key; output `key_policy` says what its policy must allow
     - `unmasked_key_arn`: another existing key for bronze and quarantine; by default `key_arn`
   EOT

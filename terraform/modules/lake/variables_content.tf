@@ -21,7 +21,10 @@ variable "source_tables" {
 }
 
 variable "past_bronze_folders" {
-  description = "Folders of past load epochs, each with a slash at its end, which expire by `bronze_retention.past_epochs_expire_after_days`. Leave out the newest until the following load is complete."
+  description = <<-EOT
+    Folders of past load epochs, each with a slash at its end, which expire
+    by `bronze_retention.past_epochs_expire_after_days`. Leave out the newest until the following load is complete.
+  EOT
   type        = list(string)
   default     = []
   nullable    = false
@@ -29,7 +32,8 @@ variable "past_bronze_folders" {
 
 variable "bronze_retention" {
   description = <<-EOT
-    Retention of files in a created bronze bucket; null keeps them. Files of the current full load never expire: silver can be rebuilt from them and the changes since.
+    Retention of files in a created bronze bucket; null keeps them. Files of the current full load never expire: silver
+    can be rebuilt from them and the changes since.
     - `transition_after_days` and `storage_class`: move to `STANDARD_IA`, `INTELLIGENT_TIERING` or `GLACIER_IR` (all with immediate access)
     - `changes_expire_after_days`: delete change files of the current epoch; a later repair or rebuild then needs a new full load. At least 30
     - `past_epochs_expire_after_days`: delete the folders in `past_bronze_folders`
@@ -44,20 +48,29 @@ variable "bronze_retention" {
   nullable = false
 
   validation {
-    condition     = contains(["STANDARD_IA", "INTELLIGENT_TIERING", "GLACIER_IR"], var.bronze_retention.storage_class)
-    error_message = "bronze_retention.storage_class: found \"${var.bronze_retention.storage_class}\"; allowed: STANDARD_IA, INTELLIGENT_TIERING, GLACIER_IR. Objects of other classes cannot be read when a late change needs them."
+    condition = contains(["STANDARD_IA", "INTELLIGENT_TIERING", "GLACIER_IR"], var.bronze_retention.storage_class)
+    error_message = join(" ", [
+      "bronze_retention.storage_class: found \"${var.bronze_retention.storage_class}\"; allowed: STANDARD_IA, INTELLIGENT_TIERING, GLACIER_IR. Objects of",
+      "other classes cannot be read when a late change needs them.",
+    ])
   }
   validation {
     condition     = var.bronze_retention.storage_class != "STANDARD_IA" || try(var.bronze_retention.transition_after_days >= 30, true)
     error_message = "bronze_retention.transition_after_days: S3 moves objects to STANDARD_IA after 30 days at the earliest."
   }
   validation {
-    condition     = try(var.bronze_retention.changes_expire_after_days >= 30, true)
-    error_message = "bronze_retention.changes_expire_after_days: found ${coalesce(var.bronze_retention.changes_expire_after_days, 0)}; at least 30: the job looks for late and deleted rows in them."
+    condition = try(var.bronze_retention.changes_expire_after_days >= 30, true)
+    error_message = join(" ", [
+      "bronze_retention.changes_expire_after_days: found ${coalesce(var.bronze_retention.changes_expire_after_days, 0)}; at least 30: the job looks for late",
+      "and deleted rows in them.",
+    ])
   }
   validation {
-    condition     = var.bronze_retention.changes_expire_after_days == null || length(var.source_tables) > 0
-    error_message = "bronze_retention.changes_expire_after_days: needs `source_tables`: without their folders, change files cannot be distinguished from full-load files."
+    condition = var.bronze_retention.changes_expire_after_days == null || length(var.source_tables) > 0
+    error_message = join(" ", [
+      "bronze_retention.changes_expire_after_days: needs `source_tables`: without their folders,",
+      "change files cannot be distinguished from full-load files.",
+    ])
   }
 }
 
@@ -82,12 +95,19 @@ variable "databases" {
   nullable = false
 
   validation {
-    condition     = alltrue([for name in concat(var.databases.silver, [var.databases.quarantine]) : can(regex("^[a-z0-9_]{1,255}$", name))])
-    error_message = "databases: found ${jsonencode(concat(var.databases.silver, [var.databases.quarantine]))}; a Glue database has lower-case letters, digits and '_'."
+    condition = alltrue([for name in concat(var.databases.silver, [var.databases.quarantine]) : can(regex("^[a-z0-9_]{1,255}$", name))])
+    error_message = join(" ", [
+      "databases: found",
+      "${jsonencode(concat(var.databases.silver, [var.databases.quarantine]))}; a Glue database",
+      "has lower-case letters, digits and '_'.",
+    ])
   }
   validation {
-    condition     = !contains(var.databases.silver, var.databases.quarantine)
-    error_message = "databases.quarantine: '${var.databases.quarantine}' is a silver database too; rejected rows are unmasked and need access rules of their own."
+    condition = !contains(var.databases.silver, var.databases.quarantine)
+    error_message = join(" ", [
+      "databases.quarantine: '${var.databases.quarantine}' is a silver database too;",
+      "rejected rows are unmasked and need access rules of their own.",
+    ])
   }
   validation {
     condition     = var.databases.catalog_id == null ? true : can(regex("^[0-9]{12}$", var.databases.catalog_id))
@@ -118,8 +138,23 @@ variable "bronze_tables" {
     error_message = "bronze_tables: found ${join(", ", keys(var.bronze_tables))}; names are schema.table."
   }
   validation {
-    condition     = alltrue([for table in var.bronze_tables : length(setsubtract([for key in table.key : lower(key)], [for column in table.columns : lower(column.name)])) == 0])
-    error_message = "bronze_tables: every column of `key` must be among `columns`: ${join(", ", [for name, table in var.bronze_tables : name if length(setsubtract([for key in table.key : lower(key)], [for column in table.columns : lower(column.name)])) > 0])}."
+    condition = alltrue(
+      [for table in var.bronze_tables : length(setsubtract([for key in table.key : lower(key)], [for column in table.columns : lower(column.name)])) == 0],
+    )
+    error_message = join(" ", [
+      "bronze_tables: every column of `key` must be among `columns`:",
+      format(
+        "%s.",
+        join(
+          ", ",
+          [
+            for name, table in var.bronze_tables :
+            name
+            if length(setsubtract([for key in table.key : lower(key)], [for column in table.columns : lower(column.name)])) > 0
+          ],
+        ),
+      ),
+    ])
   }
 }
 
@@ -149,7 +184,10 @@ variable "lake_formation" {
   nullable = false
 
   validation {
-    condition     = var.lake_formation.enabled || !var.lake_formation.register_locations && length(merge(var.lake_formation.readers, var.lake_formation.quarantine_readers)) == 0
+    condition = (
+      var.lake_formation.enabled ||
+      !var.lake_formation.register_locations && length(merge(var.lake_formation.readers, var.lake_formation.quarantine_readers)) == 0
+    )
     error_message = "lake_formation: readers or locations are given, but `enabled` is false; nothing would be granted."
   }
 }

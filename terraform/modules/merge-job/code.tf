@@ -8,16 +8,28 @@ locals {
   requirements_path = coalesce(var.package.requirements_path, "${path.module}/../../../dist/requirements.zip")
 
   files = merge(
-    var.package.script_s3_uri == null ? { script = { path = local.script_path, key = "${local.home}code/merge-${substr(filesha256(local.script_path), 0, 16)}.py" } } : {},
+    (
+      var.package.script_s3_uri == null ?
+      { script = { path = local.script_path, key = "${local.home}code/merge-${substr(filesha256(local.script_path), 0, 16)}.py" } } :
+      {}
+    ),
     var.package.zip_s3_uri == null ? { zip = { path = local.zip_path, key = "${local.home}code/job-${substr(filesha256(local.zip_path), 0, 16)}.zip" } } : {},
-    var.package.requirements_s3_uri == null ? { requirements = { path = local.requirements_path, key = "${local.home}code/requirements-${substr(filesha256(local.requirements_path), 0, 16)}.zip" } } : {},
+    (
+      var.package.requirements_s3_uri == null ?
+      { requirements = { path = local.requirements_path, key = "${local.home}code/requirements-${substr(filesha256(local.requirements_path), 0, 16)}.zip" } } :
+      {}
+    ),
   )
 
-  script_uri       = var.package.script_s3_uri != null ? var.package.script_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["script"].key}"
-  zip_uri          = var.package.zip_s3_uri != null ? var.package.zip_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["zip"].key}"
-  requirements_uri = var.package.requirements_s3_uri != null ? var.package.requirements_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["requirements"].key}"
-  config_uri       = "s3://${var.buckets.artifacts.name}/${aws_s3_object.config.key}"
-  state_uri        = "s3://${var.buckets.artifacts.name}/${local.home}"
+  script_uri = var.package.script_s3_uri != null ? var.package.script_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["script"].key}"
+  zip_uri    = var.package.zip_s3_uri != null ? var.package.zip_s3_uri : "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["zip"].key}"
+  requirements_uri = (
+    var.package.requirements_s3_uri != null ?
+    var.package.requirements_s3_uri :
+    "s3://${var.buckets.artifacts.name}/${aws_s3_object.code["requirements"].key}"
+  )
+  config_uri = "s3://${var.buckets.artifacts.name}/${aws_s3_object.config.key}"
+  state_uri  = "s3://${var.buckets.artifacts.name}/${local.home}"
 
   # Python takes what it finds first: a zip that holds requirements as well, as former ones do, goes on with its own, and one that is given for
   # the requirements never hides the job's code. An object that is given for both is given once.

@@ -7,7 +7,11 @@ locals {
   # Below each database's location: the one that the module lake gives it, or Iceberg's own for a database without one.
   silver_objects     = flatten([for name in var.databases.silver : ["${var.buckets.silver.arn}/${name}/*", "${var.buckets.silver.arn}/${name}.db/*"]])
   quarantine_objects = ["${var.buckets.quarantine.arn}/${var.databases.quarantine}/*"]
-  given_objects      = [for uri in distinct([var.package.script_s3_uri, var.package.zip_s3_uri, var.package.requirements_s3_uri]) : "arn:${local.partition}:s3:::${trimprefix(uri, "s3://")}" if uri != null]
+  given_objects = [
+    for uri in distinct([var.package.script_s3_uri, var.package.zip_s3_uri, var.package.requirements_s3_uri]) :
+    "arn:${local.partition}:s3:::${trimprefix(uri, "s3://")}"
+    if uri != null
+  ]
 
   # By bucket, so that the owner of a bucket in another account can be given the same statements.
   bucket_statements = {
@@ -55,9 +59,16 @@ locals {
   key_statements = concat(
     [for arns in [local.key_arns] : { Sid = "EncryptObjects", Action = local.key_actions, Resource = arns, Condition = local.key_via } if length(arns) > 0],
     [for arns in [var.secret_arns] : { Sid = "ReadSecrets", Action = ["secretsmanager:GetSecretValue"], Resource = arns } if length(arns) > 0],
-    [for arns in [var.secret_kms_key_arns] : {
-      Sid = "DecryptSecrets", Action = ["kms:Decrypt"], Resource = arns, Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
-    } if length(arns) > 0],
+    [
+      for arns in [var.secret_kms_key_arns] :
+      {
+        Sid       = "DecryptSecrets"
+        Action    = ["kms:Decrypt"]
+        Resource  = arns
+        Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
+      }
+      if length(arns) > 0
+    ],
   )
 }
 
@@ -137,7 +148,10 @@ resource "aws_iam_role_policy" "network" {
         Effect = "Allow"
         Action = ["ec2:CreateNetworkInterface"]
         Resource = concat(
-          ["arn:${local.partition}:ec2:${local.region}:${local.account}:network-interface/*", "arn:${local.partition}:ec2:${local.region}:${local.account}:subnet/${var.network.subnet_id}"],
+          [
+            "arn:${local.partition}:ec2:${local.region}:${local.account}:network-interface/*",
+            "arn:${local.partition}:ec2:${local.region}:${local.account}:subnet/${var.network.subnet_id}",
+          ],
           [for id in var.network.security_group_ids : "arn:${local.partition}:ec2:${local.region}:${local.account}:security-group/${id}"],
         )
       },

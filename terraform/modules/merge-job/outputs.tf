@@ -43,7 +43,10 @@ output "start_command" {
 }
 
 output "run" {
-  description = "For another runtime of the same code and document: `script_uri`, `zip_uris`, `config_uri`, `config_sha256`, `spark_settings`, `policy_json` (all that a run needs but its logs) and `additional_policy_json`."
+  description = <<-EOT
+    For another runtime of the same code and document: `script_uri`, `zip_uris`, `config_uri`, `config_sha256`,
+      `spark_settings`, `policy_json` (all that a run needs but its logs) and `additional_policy_json`.
+  EOT
   value = {
     script_uri     = local.script_uri
     zip_uris       = local.zip_uris
@@ -96,14 +99,29 @@ output "resource_policies" {
       })]
     }) },
     {
-      key = jsonencode({
-        Version   = "2012-10-17"
-        Statement = [{ Sid = "${local.sid}Encrypt", Effect = "Allow", Principal = local.principal, Action = local.key_actions, Resource = "*", Condition = local.key_via }]
-      })
-      catalog = jsonencode({
-        Version   = "2012-10-17"
-        Statement = [{ Sid = "${local.sid}Catalog", Effect = "Allow", Principal = local.principal, Action = local.glue_actions, Resource = local.glue_resources }]
-      })
+      key = jsonencode(
+        {
+          Version = "2012-10-17"
+          Statement = [
+            {
+              Sid       = "${local.sid}Encrypt"
+              Effect    = "Allow"
+              Principal = local.principal
+              Action    = local.key_actions
+              Resource  = "*"
+              Condition = local.key_via
+            },
+          ]
+        },
+      )
+      catalog = jsonencode(
+        {
+          Version = "2012-10-17"
+          Statement = [
+            { Sid = "${local.sid}Catalog", Effect = "Allow", Principal = local.principal, Action = local.glue_actions, Resource = local.glue_resources },
+          ]
+        },
+      )
     },
   )
 }

@@ -4,20 +4,29 @@ variable "name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
-    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+    condition = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = join(" ", [
+      "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single",
+      "hyphens, beginning with a letter and not ending with a hyphen.",
+    ])
   }
 }
 
 variable "region_suffix" {
-  description = "Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another Region. Another value replaces the roles."
+  description = <<-EOT
+    Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another
+    Region. Another value replaces the roles.
+  EOT
   type        = string
   default     = ""
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
-    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+    condition = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = join(" ", [
+      "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63",
+      "characters), or \"\" for none.",
+    ])
   }
 }
 
@@ -66,8 +75,11 @@ variable "bronze_prefix" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^([A-Za-z0-9_.-]+/)+$", var.bronze_prefix))
-    error_message = "bronze_prefix is ${jsonencode(var.bronze_prefix)}. Write a folder such as \"dms/shop/\": letters, digits, '_', '.' and '-', a slash at the end and none at the beginning."
+    condition = can(regex("^([A-Za-z0-9_.-]+/)+$", var.bronze_prefix))
+    error_message = join(" ", [
+      "bronze_prefix is ${jsonencode(var.bronze_prefix)}. Write a folder such as \"dms/shop/\": letters, digits, '_', '.' and '-', a slash at the end and",
+      "none at the beginning.",
+    ])
   }
 }
 
@@ -141,16 +153,29 @@ variable "package" {
   nullable = false
 
   validation {
-    condition     = var.package.zip_s3_uri != null || fileexists(coalesce(var.package.zip_path, "${path.module}/../../../dist/job.zip"))
-    error_message = "package: there is no file ${coalesce(var.package.zip_path, "dist/job.zip in this version of the repository")}. Give zip_path or zip_s3_uri; `make dist` builds the zip."
+    condition = var.package.zip_s3_uri != null || fileexists(coalesce(var.package.zip_path, "${path.module}/../../../dist/job.zip"))
+    error_message = join(" ", [
+      "package: there is no file ${coalesce(var.package.zip_path, "dist/job.zip in this version of the repository")}. Give zip_path or zip_s3_uri; `make",
+      "dist` builds the zip.",
+    ])
   }
   validation {
-    condition     = var.package.requirements_s3_uri != null || fileexists(coalesce(var.package.requirements_path, "${path.module}/../../../dist/requirements.zip"))
-    error_message = "package: there is no file ${coalesce(var.package.requirements_path, "dist/requirements.zip in this version of the repository")}. Give requirements_path or requirements_s3_uri; `make dist` builds the zip."
+    condition = (
+      var.package.requirements_s3_uri != null ||
+      fileexists(coalesce(var.package.requirements_path, "${path.module}/../../../dist/requirements.zip"))
+    )
+    error_message = join(" ", [
+      "package: there is no file ${coalesce(var.package.requirements_path, "dist/requirements.zip in this version of the repository")}. Give",
+      "requirements_path or requirements_s3_uri; `make dist` builds the zip.",
+    ])
   }
   validation {
-    condition     = var.package.script_s3_uri != null || fileexists(coalesce(var.package.script_path, "${path.module}/../../../job/merge.py"))
-    error_message = "package: there is no file ${coalesce(var.package.script_path, "job/merge.py in this version of the repository")}. Give script_path or script_s3_uri."
+    condition = var.package.script_s3_uri != null || fileexists(coalesce(var.package.script_path, "${path.module}/../../../job/merge.py"))
+    error_message = join(" ", [
+      "package: there is no file",
+      "${coalesce(var.package.script_path, "job/merge.py in this version of the repository")}.",
+      "Give script_path or script_s3_uri.",
+    ])
   }
   validation {
     condition     = var.package.script_s3_uri == null ? true : can(regex("^s3://[^/]+/.+$", var.package.script_s3_uri))
@@ -158,12 +183,23 @@ variable "package" {
   }
   # Glue gets both in one text, parted by commas, and Python looks into files named .zip only.
   validation {
-    condition     = alltrue([for uri in [var.package.zip_s3_uri, var.package.requirements_s3_uri] : uri == null ? true : can(regex("^s3://[^/,]+/[^,]+\\.zip$", uri))])
-    error_message = "package: found ${jsonencode([for uri in [var.package.zip_s3_uri, var.package.requirements_s3_uri] : uri if uri != null])}; write s3://bucket/key.zip, without a comma."
+    condition = alltrue(
+      [for uri in [var.package.zip_s3_uri, var.package.requirements_s3_uri] : uri == null ? true : can(regex("^s3://[^/,]+/[^,]+\\.zip$", uri))],
+    )
+    error_message = join(" ", [
+      "package: found ${jsonencode([for uri in [var.package.zip_s3_uri, var.package.requirements_s3_uri] : uri if uri != null])}; write s3://bucket/key.zip,",
+      "without a comma.",
+    ])
   }
   # A run fetches both into one folder.
   validation {
-    condition     = try(var.package.zip_s3_uri == var.package.requirements_s3_uri || basename(var.package.zip_s3_uri) != basename(var.package.requirements_s3_uri), true)
-    error_message = "package: zip_s3_uri and requirements_s3_uri both end with ${try(basename(var.package.zip_s3_uri), "")}, so that one would take the other's place. Give the objects different names, or both the same URI if one zip holds all."
+    condition = try(
+      var.package.zip_s3_uri == var.package.requirements_s3_uri || basename(var.package.zip_s3_uri) != basename(var.package.requirements_s3_uri),
+      true,
+    )
+    error_message = join(" ", [
+      "package: zip_s3_uri and requirements_s3_uri both end with ${try(basename(var.package.zip_s3_uri), "")}, so that one would take the other's place. Give",
+      "the objects different names, or both the same URI if one zip holds all.",
+    ])
   }
 }

@@ -95,7 +95,10 @@ variable "arguments" {
     condition = length(setintersection(keys(var.arguments), [
       "--command", "--config", "--json", "--conf", "--datalake-formats", "--extra-py-files", "--enable-auto-scaling", "--custom-logGroup-prefix",
     ])) == 0 && alltrue([for key in keys(var.arguments) : startswith(key, "--")])
-    error_message = "arguments has ${join(", ", keys(var.arguments))}. Names begin with --, and this module itself sets --command, --config, --json, --conf (see `spark_conf`), --datalake-formats, --extra-py-files, --enable-auto-scaling and --custom-logGroup-prefix."
+    error_message = join(" ", [
+      "arguments has ${join(", ", keys(var.arguments))}. Names begin with --, and this module itself sets --command, --config, --json, --conf (see",
+      "`spark_conf`), --datalake-formats, --extra-py-files, --enable-auto-scaling and --custom-logGroup-prefix.",
+    ])
   }
 }
 
@@ -106,8 +109,14 @@ variable "spark_conf" {
   nullable    = false
 
   validation {
-    condition     = length(setintersection(keys(var.spark_conf), ["spark.sql.extensions", "spark.scheduler.mode"])) == 0 && alltrue([for key, value in var.spark_conf : startswith(key, "spark.") && !can(regex("\\s", value))])
-    error_message = "spark_conf has ${join(", ", keys(var.spark_conf))}. Names begin with spark., values have no spaces, and the job needs its own spark.sql.extensions and spark.scheduler.mode."
+    condition = (
+      length(setintersection(keys(var.spark_conf), ["spark.sql.extensions", "spark.scheduler.mode"])) == 0 &&
+      alltrue([for key, value in var.spark_conf : startswith(key, "spark.") && !can(regex("\\s", value))])
+    )
+    error_message = join(" ", [
+      "spark_conf has ${join(", ", keys(var.spark_conf))}. Names begin with spark., values have no spaces, and the job needs its own spark.sql.extensions and",
+      "spark.scheduler.mode.",
+    ])
   }
   validation {
     condition     = !anytrue([for key in keys(var.spark_conf) : startswith(key, "spark.sql.catalog.")])
@@ -116,13 +125,19 @@ variable "spark_conf" {
 }
 
 variable "maintenance_schedule" {
-  description = "When `maintain` runs, as a `cron(...)` of Glue in UTC, such as `cron(0 3 * * ? *)`; null for never. It is a separate job, beside which merging continues."
+  description = <<-EOT
+    When `maintain` runs, as a `cron(...)` of Glue in UTC, such as `cron(0 3 * * ? *)`; null for never. It is a separate
+    job, beside which merging continues.
+  EOT
   type        = string
   default     = null
 
   validation {
-    condition     = var.maintenance_schedule == null ? true : can(regex("^cron\\(\\S+( \\S+){5}\\)$", var.maintenance_schedule))
-    error_message = "maintenance_schedule is ${jsonencode(var.maintenance_schedule)}. Allowed: cron(0 3 * * ? *) with six fields, or null. Glue's schedules have no rate(...)."
+    condition = var.maintenance_schedule == null ? true : can(regex("^cron\\(\\S+( \\S+){5}\\)$", var.maintenance_schedule))
+    error_message = join(" ", [
+      "maintenance_schedule is ${jsonencode(var.maintenance_schedule)}. Allowed: cron(0 3 * * ? *)",
+      "with six fields, or null. Glue's schedules have no rate(...).",
+    ])
   }
 }
 
@@ -137,8 +152,11 @@ variable "log_retention_days" {
   nullable    = false
 
   validation {
-    condition     = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
-    error_message = "log_retention_days is ${var.log_retention_days}. Allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653."
+    condition = contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
+    error_message = join(" ", [
+      "log_retention_days is ${var.log_retention_days}. Allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,",
+      "3288, 3653.",
+    ])
   }
 }
 
@@ -169,7 +187,8 @@ variable "security_configuration" {
 
 variable "network" {
   description = <<-EOT
-    Run the job in a VPC, from where it reaches the database; null for none. All its traffic then goes through this subnet, which needs ways to S3, Glue, CloudWatch Logs, KMS and Secrets Manager
+    Run the job in a VPC, from where it reaches the database; null for none. All its traffic then goes through this
+    subnet, which needs ways to S3, Glue, CloudWatch Logs, KMS and Secrets Manager
     (endpoints or NAT).
     - `subnet_id`, `availability_zone`: one subnet and its zone
     - `security_group_ids`: one of them must let members of itself in on all TCP ports, as Glue demands

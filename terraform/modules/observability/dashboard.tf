@@ -13,23 +13,58 @@ locals {
         ["AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "QueueName", var.trigger.queue_name],
         ["AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", var.trigger.dead_letter_queue_name],
       ] },
-      { title = "Trigger", stat = "Sum", metrics = [["AWS/Lambda", "Invocations", "FunctionName", var.trigger.function_name], ["AWS/Lambda", "Errors", "FunctionName", var.trigger.function_name]] },
+      {
+        title = "Trigger"
+        stat  = "Sum"
+        metrics = [
+          ["AWS/Lambda", "Invocations", "FunctionName", var.trigger.function_name],
+          ["AWS/Lambda", "Errors", "FunctionName", var.trigger.function_name],
+        ]
+      },
     ],
-    var.replication == null ? [] : [
-      { title = "Replication: latency, seconds", stat = "Maximum", metrics = [for metric in ["CDCLatencySource", "CDCLatencyTarget"] : concat(["AWS/DMS", metric], local.dms_dimensions)] },
-      { title = "Replication: changes waiting", stat = "Maximum", metrics = [for metric in ["CDCIncomingChanges", "CDCChangesDiskSource", "CDCChangesDiskTarget"] : concat(["AWS/DMS", metric], local.dms_dimensions)] },
-    ],
-    local.is_serverless ? [
-      { title = "Replication: memory and processor, percent", stat = "Average", metrics = [for metric in ["CapacityUtilization", "CPUUtilization"] : concat(["AWS/DMS", metric], local.dms_dimensions)] },
-    ] : [],
+    (
+      var.replication == null ?
+      [] :
+      [
+        {
+          title   = "Replication: latency, seconds"
+          stat    = "Maximum"
+          metrics = [for metric in ["CDCLatencySource", "CDCLatencyTarget"] : concat(["AWS/DMS", metric], local.dms_dimensions)]
+        },
+        {
+          title   = "Replication: changes waiting"
+          stat    = "Maximum"
+          metrics = [for metric in ["CDCIncomingChanges", "CDCChangesDiskSource", "CDCChangesDiskTarget"] : concat(["AWS/DMS", metric], local.dms_dimensions)]
+        },
+      ]
+    ),
+    (
+      local.is_serverless ?
+      [
+        {
+          title   = "Replication: memory and processor, percent"
+          stat    = "Average"
+          metrics = [for metric in ["CapacityUtilization", "CPUUtilization"] : concat(["AWS/DMS", metric], local.dms_dimensions)]
+        },
+      ] :
+      []
+    ),
     contains(keys(local.alarms), "slot-lag") ? [
       { title = "Log that the source keeps, bytes", stat = "Maximum", metrics = [
         concat(["AWS/RDS", local.alarms.slot-lag.metric], flatten([for name, value in local.alarms.slot-lag.dimensions : [name, value]]))
       ] },
     ] : [],
-    contains(keys(local.alarms), "source-storage") ? [
-      { title = "Free disk of the source, bytes", stat = "Minimum", metrics = [["AWS/RDS", "FreeStorageSpace", "DBInstanceIdentifier", var.source_database.identifier]] },
-    ] : [],
+    (
+      contains(keys(local.alarms), "source-storage") ?
+      [
+        {
+          title   = "Free disk of the source, bytes"
+          stat    = "Minimum"
+          metrics = [["AWS/RDS", "FreeStorageSpace", "DBInstanceIdentifier", var.source_database.identifier]]
+        },
+      ] :
+      []
+    ),
   )
   dms_dimensions = flatten([for name, value in try(var.replication.metric_dimensions, {}) : [name, value]])
 }

@@ -47,7 +47,11 @@ resource "aws_sns_topic" "alarms" {
         Principal = { Service = "events.amazonaws.com" }
         Action    = "sns:Publish"
         Resource  = local.own_arn
-        Condition = { ArnEquals = { "aws:SourceArn" = [for rule in [local.state_rule, local.job_rule] : "arn:${local.partition}:events:${local.region}:${local.account}:rule/${rule}"] } }
+        Condition = {
+          ArnEquals = {
+            "aws:SourceArn" = [for rule in [local.state_rule, local.job_rule] : "arn:${local.partition}:events:${local.region}:${local.account}:rule/${rule}"]
+          }
+        }
       },
     ]
   })

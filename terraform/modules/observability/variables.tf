@@ -4,8 +4,11 @@ variable "name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
-    error_message = "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+    condition = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = join(" ", [
+      "name is ${jsonencode(var.name)}. Allowed: up to 31 lower-case letters, digits and single",
+      "hyphens, beginning with a letter and not ending with a hyphen.",
+    ])
   }
 }
 
@@ -58,8 +61,11 @@ variable "topic" {
     error_message = "topic.emails: only a topic that is made here gets subscriptions; found ${length(var.topic.emails)} for ${coalesce(var.topic.arn, "-")}."
   }
   validation {
-    condition     = alltrue([for address in var.topic.emails : can(regex("^[^@\\s]+@[^@\\s]+$", address))])
-    error_message = "topic.emails: found ${join(", ", [for address in var.topic.emails : jsonencode(address) if !can(regex("^[^@\\s]+@[^@\\s]+$", address))])}; expected addresses."
+    condition = alltrue([for address in var.topic.emails : can(regex("^[^@\\s]+@[^@\\s]+$", address))])
+    error_message = join(" ", [
+      "topic.emails: found ${join(", ", [for address in var.topic.emails : jsonencode(address) if !can(regex("^[^@\\s]+@[^@\\s]+$", address))])}; expected",
+      "addresses.",
+    ])
   }
 }
 
@@ -70,23 +76,39 @@ variable "disabled_alarms" {
   nullable    = false
 
   validation {
-    condition = length(setsubtract(var.disabled_alarms, [
-      "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency", "target-latency",
-      "replication-capacity", "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage", "replication-state", "job-state",
-    ])) == 0
-    error_message = "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters, trigger-needs-help, trigger-errors, source-latency, target-latency, replication-capacity, table-suspended, value-truncated, load-error, log-silent, slot-lag, source-storage, replication-state, job-state."
+    condition = length(
+      setsubtract(
+        var.disabled_alarms,
+        [
+          "job-failed", "table-failed", "no-run", "rows-quarantined", "lag", "dead-letters", "trigger-needs-help", "trigger-errors", "source-latency",
+          "target-latency", "replication-capacity", "table-suspended", "value-truncated", "load-error", "log-silent", "slot-lag", "source-storage",
+          "replication-state", "job-state",
+        ],
+      ),
+    ) == 0
+    error_message = join(" ", [
+      "disabled_alarms has ${join(", ", var.disabled_alarms)}. Allowed: job-failed, table-failed, no-run, rows-quarantined, lag, dead-letters,",
+      "trigger-needs-help, trigger-errors, source-latency, target-latency, replication-capacity, table-suspended, value-truncated, load-error, log-silent,",
+      "slot-lag, source-storage, replication-state, job-state.",
+    ])
   }
 }
 
 variable "runbook" {
-  description = "Location of `docs/operations.md`, which each notification names with the alarm's paragraph: a URL that your operators can open, such as in your wiki."
+  description = <<-EOT
+    Location of `docs/operations.md`, which each notification names with the alarm's paragraph: a URL that your
+    operators can open, such as in your wiki.
+  EOT
   type        = string
   default     = "docs/operations.md"
   nullable    = false
 
   validation {
-    condition     = can(regex("^[^\\s#\"]{1,300}$", var.runbook))
-    error_message = "runbook is ${jsonencode(var.runbook)}. Write a path or a URL of at most 300 characters, without blanks, quotes and '#': the alarm's own anchor is added."
+    condition = can(regex("^[^\\s#\"]{1,300}$", var.runbook))
+    error_message = join(" ", [
+      "runbook is ${jsonencode(var.runbook)}. Write a path or a URL of at most 300 characters,",
+      "without blanks, quotes and '#': the alarm's own anchor is added.",
+    ])
   }
 }
 
@@ -123,12 +145,22 @@ variable "thresholds" {
   nullable = false
 
   validation {
-    condition     = var.thresholds.hours_without_run >= 1 && var.thresholds.hours_without_run <= 168 && floor(var.thresholds.hours_without_run) == var.thresholds.hours_without_run
-    error_message = "thresholds.hours_without_run is ${var.thresholds.hours_without_run}. Allowed: 1 to 168 (CloudWatch looks back 7 days); without such an alarm, disabled_alarms = [\"no-run\"]."
+    condition = (
+      var.thresholds.hours_without_run >= 1 &&
+      var.thresholds.hours_without_run <= 168 &&
+      floor(var.thresholds.hours_without_run) == var.thresholds.hours_without_run
+    )
+    error_message = join(" ", [
+      "thresholds.hours_without_run is ${var.thresholds.hours_without_run}. Allowed: 1 to 168 (CloudWatch looks back 7 days); without such an alarm,",
+      "disabled_alarms = [\"no-run\"].",
+    ])
   }
   validation {
-    condition     = var.thresholds.replication_capacity_percent < 100
-    error_message = "thresholds.replication_capacity_percent is ${var.thresholds.replication_capacity_percent}. Allowed: 0 to less than 100; without such an alarm, disabled_alarms = [\"replication-capacity\"]."
+    condition = var.thresholds.replication_capacity_percent < 100
+    error_message = join(" ", [
+      "thresholds.replication_capacity_percent is ${var.thresholds.replication_capacity_percent}. Allowed: 0 to less than 100; without such an alarm,",
+      "disabled_alarms = [\"replication-capacity\"].",
+    ])
   }
   validation {
     condition     = alltrue([for value in values(var.thresholds) : try(value >= 0, value == null)])
@@ -141,7 +173,11 @@ variable "thresholds" {
 ################################################################################
 
 variable "job" {
-  description = "The Glue job: `name`; `log_group`, the group with its JSON lines (output `log_groups.output` of the module merge-job); `maintenance_name`, the job that runs `maintain`, null for none; `watch_log_group`, the group of a watch that merges instead of the job (output `log_group` of the module emr-serverless), null for none."
+  description = <<-EOT
+    The Glue job: `name`; `log_group`, the group with its JSON lines (output `log_groups.output` of the module
+    merge-job); `maintenance_name`, the job that runs `maintain`, null for none; `watch_log_group`, the group of a watch
+    that merges instead of the job (output `log_group` of the module emr-serverless), null for none.
+  EOT
   type        = object({ name = string, log_group = string, maintenance_name = optional(string), watch_log_group = optional(string) })
   nullable    = false
 }
@@ -187,11 +223,21 @@ variable "source_database" {
   default     = null
 
   validation {
-    condition     = var.source_database == null ? true : contains(["postgres", "aurora-postgresql", "mysql", "mariadb", "aurora-mysql"], var.source_database.engine)
-    error_message = "source_database.engine is ${jsonencode(try(var.source_database.engine, null))}. Allowed: postgres, aurora-postgresql, mysql, mariadb, aurora-mysql."
+    condition = (
+      var.source_database == null ?
+      true :
+      contains(["postgres", "aurora-postgresql", "mysql", "mariadb", "aurora-mysql"], var.source_database.engine)
+    )
+    error_message = join(" ", [
+      "source_database.engine is ${jsonencode(try(var.source_database.engine, null))}. Allowed:",
+      "postgres, aurora-postgresql, mysql, mariadb, aurora-mysql.",
+    ])
   }
   validation {
-    condition     = var.source_database == null ? true : var.source_database.identifier != null
-    error_message = "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the module pipeline write identifier = null itself, for a variable that is null cannot be told from a name that is yet to be made."
+    condition = var.source_database == null ? true : var.source_database.identifier != null
+    error_message = join(" ", [
+      "source_database.identifier is null. Without a name there is nothing to watch: source_database = null; in the root module write identifier = null",
+      "itself, for a variable that is null cannot be told from a name that is yet to be made.",
+    ])
   }
 }

@@ -12,12 +12,23 @@ locals {
   names = sort(keys(var.pipelines))
 
   # Alarms first, four pipelines a row: what is red is seen before what is merely slow.
-  alarms = [for index, name in local.names : {
-    type = "alarm", x = 6 * (index % 4), y = 4 * floor(index / 4), width = 6, height = 4
-    properties = { title = name, alarms = [
-      for kind in sort(keys(var.pipelines[name].names)) : "arn:${local.partition}:cloudwatch:${local.region}:${local.account}:alarm:${var.pipelines[name].names[kind]}"
-    ] }
-  }]
+  alarms = [
+    for index, name in local.names :
+    {
+      type   = "alarm"
+      x      = 6 * (index % 4)
+      y      = 4 * floor(index / 4)
+      width  = 6
+      height = 4
+      properties = {
+        title = name
+        alarms = [
+          for kind in sort(keys(var.pipelines[name].names)) :
+          "arn:${local.partition}:cloudwatch:${local.region}:${local.account}:alarm:${var.pipelines[name].names[kind]}"
+        ]
+      }
+    }
+  ]
 
   # The metrics that the module observability counts in each job's log: a line for each pipeline.
   graphs = [

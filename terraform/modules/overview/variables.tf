@@ -11,7 +11,7 @@ variable "name" {
 
 variable "pipelines" {
   description = <<-EOT
-    The pipelines of this account and Region by the name that the dashboard shows: output `alarms` of the module pipeline, of which are used
+    The pipelines of this account and Region by the name that the dashboard shows: output `alarms` of the root module, of which are used
     - `names`: the alarms by kind
     - `metric_namespace`: CloudWatch namespace of what is counted in the job's log
   EOT

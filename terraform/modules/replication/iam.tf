@@ -70,7 +70,11 @@ resource "aws_iam_role_policy" "s3" {
         } if arn != null
       ],
       # A replication that runs goes on with the key that its endpoint had: AWS modifies endpoints only while nothing runs.
-      [for arns in [var.bronze.former_kms_key_arns] : { Sid = "EncryptAsBefore", Effect = "Allow", Action = local.kms_actions, Resource = arns, Condition = local.via_s3 } if length(arns) > 0],
+      [
+        for arns in [var.bronze.former_kms_key_arns] :
+        { Sid = "EncryptAsBefore", Effect = "Allow", Action = local.kms_actions, Resource = arns, Condition = local.via_s3 }
+        if length(arns) > 0
+      ],
       # Asked of KMS itself, not by way of S3.
       [for arn in [var.bronze.kms_key_arn] : { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = arn } if arn != null],
     )
@@ -124,7 +128,10 @@ resource "aws_iam_role_policy" "secret" {
           Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.${local.dns_suffix}" } }
         } if arn != null
       ],
-      [for arn in [var.source_database.secret_kms_key_arn] : { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = arn } if arn != null],
+      [
+        for arn in [var.source_database.secret_kms_key_arn] :
+        { Sid = "FindKey", Effect = "Allow", Action = ["kms:DescribeKey"], Resource = arn } if arn != null
+      ],
     )
   })
 }

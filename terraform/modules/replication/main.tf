@@ -30,7 +30,11 @@ locals {
   }
 
   # DMS takes at most 31 characters; it is the last part of ARNs, and so of log group and metrics.
-  resource_identifier = "${length(var.name) <= 23 ? var.name : "${trimsuffix(substr(var.name, 0, 16), "-")}-${substr(sha1(var.name), 0, 6)}"}-e${var.load_epoch}"
+  resource_identifier = format(
+    "%s-e%s",
+    length(var.name) <= 23 ? var.name : "${trimsuffix(substr(var.name, 0, 16), "-")}-${substr(sha1(var.name), 0, 6)}",
+    var.load_epoch,
+  )
 }
 
 resource "aws_dms_replication_subnet_group" "this" {

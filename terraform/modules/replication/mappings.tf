@@ -96,7 +96,11 @@ locals {
         boundaries = local.tables[name].parallel.boundaries
         partitions = local.tables[name].parallel.partitions
         # N boundaries make N + 1 segments; each writes into a folder of its own.
-        segment-names = local.tables[name].parallel.type == "ranges" ? [for number in range(length(local.tables[name].parallel.boundaries) + 1) : format("segment-%02d", number + 1)] : []
+        segment-names = (
+          local.tables[name].parallel.type == "ranges" ?
+          [for number in range(length(local.tables[name].parallel.boundaries) + 1) : format("segment-%02d", number + 1)] :
+          []
+        )
       } : key => value if length(value) > 0 }
     } if contains(keys(local.parallel_tables), name)
   ]

@@ -23,7 +23,10 @@ output "load_epoch" {
 }
 
 output "starter" {
-  description = "What the module trigger needs to start, resume and stop a serverless replication, as its input `replication`; the ARN only when provisioned, where Terraform starts the task."
+  description = <<-EOT
+    What the module trigger needs to start, resume and stop a serverless replication, as its input `replication`; the
+    ARN only when provisioned, where Terraform starts the task.
+  EOT
   value = local.is_provisioned ? { arn = local.replication_arn, start = null, revision = "" } : {
     arn   = local.replication_arn
     start = var.start
@@ -187,12 +190,18 @@ output "task_settings_json" {
 }
 
 output "commands" {
-  description = "Commands for operators: state, tables, stop, resume. Serverless also start, for a first start that no module trigger does, and delete, for one that is deprovisioned, which Terraform can neither change nor delete."
+  description = <<-EOT
+    Commands for operators: state, tables, stop, resume. Serverless also start, for a first start that no module trigger
+    does, and delete, for one that is deprovisioned, which Terraform can neither change nor delete.
+  EOT
   value = local.is_provisioned ? {
     state  = "aws dms describe-replication-tasks --region ${local.region} --filters Name=replication-task-arn,Values=${local.replication_arn}"
     tables = "aws dms describe-table-statistics --region ${local.region} --replication-task-arn ${local.replication_arn}"
     stop   = "aws dms stop-replication-task --region ${local.region} --replication-task-arn ${local.replication_arn}"
-    resume = "aws dms start-replication-task --region ${local.region} --replication-task-arn ${local.replication_arn} --start-replication-task-type resume-processing"
+    resume = join(" ", [
+      "aws dms start-replication-task --region ${local.region} --replication-task-arn",
+      "${local.replication_arn} --start-replication-task-type resume-processing",
+    ])
     } : {
     state  = "aws dms describe-replications --region ${local.region} --filters Name=replication-config-arn,Values=${local.replication_arn}"
     tables = "aws dms describe-replication-table-statistics --region ${local.region} --replication-config-arn ${local.replication_arn}"

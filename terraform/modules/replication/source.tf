@@ -21,12 +21,26 @@ locals {
   # Its name must be another one, too: the old endpoint can be deleted only when nothing refers to it any more.
   endpoint_marks = concat(
     # What is true by default is not marked.
-    local.is_postgres ? [substr(sha1(jsonencode([for settings in local.postgres_settings : merge(settings, var.source_database.postgres.capture_ddls ? {} : { capture_ddls = false })])), 0, 8)] : [],
+    (
+      local.is_postgres ?
+      [
+        substr(
+          sha1(
+            jsonencode([for settings in local.postgres_settings : merge(settings, var.source_database.postgres.capture_ddls ? {} : { capture_ddls = false })]),
+          ),
+          0,
+          8,
+        ),
+      ] :
+      []
+    ),
     [for arn in [var.kms_key_arn] : substr(sha1(arn), 0, 8) if arn != null],
     # AWS modifies no endpoint that a running replication reads from. A serverless one is pointed to another, in the apply that stops it anyway.
     [for first in terraform_data.source_access[*].input : substr(local.source_access, 0, 8) if first != local.source_access],
   )
-  source_access      = sha1(jsonencode([var.source_database.secret_arn, local.tls_mode, var.source_database.tls, var.source_database.mysql, var.source_database.database]))
+  source_access = sha1(
+    jsonencode([var.source_database.secret_arn, local.tls_mode, var.source_database.tls, var.source_database.mysql, var.source_database.database]),
+  )
   source_endpoint_id = join("-", concat(["${var.name}-source"], local.endpoint_marks))
   certificate_id     = "${var.name}-ca-${substr(sha1(coalesce(var.source_database.tls.ca_certificate_pem, "-")), 0, 8)}"
 }
@@ -66,8 +80,14 @@ resource "aws_dms_endpoint" "source" {
   secrets_manager_access_role_arn = aws_iam_role.secret.arn
   kms_key_arn                     = var.kms_key_arn
   ssl_mode                        = local.tls_mode
-  certificate_arn                 = one(concat(aws_dms_certificate.this[*].certificate_arn, [for arn in [var.source_database.tls.certificate_arn] : arn if arn != null]))
-  extra_connection_attributes     = local.is_postgres || var.source_database.mysql.server_timezone == null ? null : "serverTimezone=${var.source_database.mysql.server_timezone}"
+  certificate_arn = one(
+    concat(aws_dms_certificate.this[*].certificate_arn, [for arn in [var.source_database.tls.certificate_arn] : arn if arn != null]),
+  )
+  extra_connection_attributes = (
+    local.is_postgres || var.source_database.mysql.server_timezone == null ?
+    null :
+    "serverTimezone=${var.source_database.mysql.server_timezone}"
+  )
   # AWS refuses to modify the endpoint of a running task. The provider may leave the task stopped (its issue 46139).
   pause_replication_tasks = local.is_provisioned
   tags                    = var.tags

@@ -43,12 +43,18 @@ resource "aws_dms_s3_endpoint" "target" {
 
   lifecycle {
     precondition {
-      condition     = !local.epoch_is_lowered
-      error_message = "load_epoch is ${var.load_epoch}, and epoch ${try(max(local.epochs_begun...), 0)} has begun. A lower epoch would load over files that are merged. Set load_epoch to ${try(max(local.epochs_begun...), 0)}, or to ${try(max(local.epochs_begun...), 0) + 1} to load everything again."
+      condition = !local.epoch_is_lowered
+      error_message = join(" ", [
+        "load_epoch is ${var.load_epoch}, and epoch ${try(max(local.epochs_begun...), 0)} has begun. A lower epoch would load over files that are merged. Set",
+        "load_epoch to ${try(max(local.epochs_begun...), 0)}, or to ${try(max(local.epochs_begun...), 0) + 1} to load everything again.",
+      ])
     }
     precondition {
-      condition     = length(local.epoch_changes) == 0
-      error_message = "Load epoch ${var.load_epoch} has begun with other settings: ${join("; ", local.epoch_changes)}. A running replication cannot take these over without losing changes. Set load_epoch to ${var.load_epoch + 1} in the same change to load everything again, or take the change back."
+      condition = length(local.epoch_changes) == 0
+      error_message = join(" ", [
+        "Load epoch ${var.load_epoch} has begun with other settings: ${join("; ", local.epoch_changes)}. A running replication cannot take these over without",
+        "losing changes. Set load_epoch to ${var.load_epoch + 1} in the same change to load everything again, or take the change back.",
+      ])
     }
   }
 }

@@ -8,8 +8,11 @@ variable "name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
-    error_message = "name is ${jsonencode(var.name)}. DMS wants up to 31 lower case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+    condition = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 31
+    error_message = join(" ", [
+      "name is ${jsonencode(var.name)}. DMS wants up to 31 lower case letters, digits and single",
+      "hyphens, beginning with a letter and not ending with a hyphen.",
+    ])
   }
 }
 
@@ -20,11 +23,14 @@ variable "source_database" {
     - `database`: name of the database; required for the PostgreSQL engines. MySQL engines read the schemas that `tables` names.
     - `secret_arn`: ARN of the Secrets Manager secret.
     - `secret_kms_key_arn`: ARN of the secret's own KMS key; null means the key that AWS manages.
-    - `tls.mode`: `verify-full`, `verify-ca`, `require` (PostgreSQL only; the certificate is not verified) or `none`; null means `verify-full` for PostgreSQL and `verify-ca` for MySQL.
-    - `tls.ca_certificate_pem`, `tls.certificate_arn`: the CA bundle as text, or as a DMS certificate that exists; one of them with `verify-ca` and `verify-full`.
+    - `tls.mode`: `verify-full`, `verify-ca`, `require` (PostgreSQL only; the certificate is not verified) or `none`;
+      null means `verify-full` for PostgreSQL and `verify-ca` for MySQL.
+    - `tls.ca_certificate_pem`, `tls.certificate_arn`: the CA bundle as text, or as a DMS certificate that exists; one
+      of them with `verify-ca` and `verify-full`.
     - `postgres.plugin`: `pglogical` or `test_decoding`.
     - `postgres.heartbeat_minutes`: how often DMS writes to its heartbeat table, which lets the replication slot of an idle database move; 0 turns it off.
-    - `postgres.artifacts_schema`: schema of DMS's own tables in the source, heartbeat and captured DDL; as in the module source-parameters, whose `setup_sql` makes it.
+    - `postgres.artifacts_schema`: schema of DMS's own tables in the source, heartbeat and captured DDL; as in the
+      module source-parameters, whose `setup_sql` makes it.
     - `postgres.capture_ddls`: false where DMS's user has no `rds_superuser`; as in the module source-parameters. Nothing tells DMS of new columns then.
     - `postgres.execute_timeout_seconds`: how long a statement of DMS may take.
     - `postgres.slot_name`: replication slot that exists; only with `migration_type` `cdc`, where `cdc_start_position` is a place in it.
@@ -65,8 +71,11 @@ variable "source_database" {
   }
 
   validation {
-    condition     = can(regex("^arn:[^:]+:secretsmanager:[^:]+:[0-9]{12}:secret:.+$", var.source_database.secret_arn))
-    error_message = "source_database.secret_arn is ${jsonencode(var.source_database.secret_arn)}. Give the full ARN of a Secrets Manager secret: arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME."
+    condition = can(regex("^arn:[^:]+:secretsmanager:[^:]+:[0-9]{12}:secret:.+$", var.source_database.secret_arn))
+    error_message = join(" ", [
+      "source_database.secret_arn is ${jsonencode(var.source_database.secret_arn)}. Give the full ARN of a Secrets Manager secret:",
+      "arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME.",
+    ])
   }
 
   validation {
@@ -75,8 +84,11 @@ variable "source_database" {
   }
 
   validation {
-    condition     = contains(["postgres", "aurora-postgresql"], var.source_database.engine) || var.source_database.tls.mode != "require"
-    error_message = "source_database.tls.mode is \"require\", which DMS does not know for MySQL and MariaDB. Use verify-ca or verify-full with the CA certificate, or say none."
+    condition = contains(["postgres", "aurora-postgresql"], var.source_database.engine) || var.source_database.tls.mode != "require"
+    error_message = join(" ", [
+      "source_database.tls.mode is \"require\", which DMS does not know for MySQL and MariaDB. Use",
+      "verify-ca or verify-full with the CA certificate, or say none.",
+    ])
   }
 
   validation {
@@ -84,7 +96,11 @@ variable "source_database" {
     condition = !contains(["verify-ca", "verify-full"], coalesce(var.source_database.tls.mode, "verify-full")) || (
       (var.source_database.tls.ca_certificate_pem == null) != (var.source_database.tls.certificate_arn == null)
     )
-    error_message = "source_database.tls: verify-full (the default of PostgreSQL) and verify-ca (that of MySQL) need the CA certificate, as one of ca_certificate_pem (for RDS: file() of the region's bundle from https://truststore.pki.rds.amazonaws.com) and certificate_arn. PostgreSQL without a check of the certificate: tls = { mode = \"require\" }."
+    error_message = join(" ", [
+      "source_database.tls: verify-full (the default of PostgreSQL) and verify-ca (that of MySQL) need the CA certificate, as one of ca_certificate_pem (for",
+      "RDS: file() of the region's bundle from https://truststore.pki.rds.amazonaws.com) and certificate_arn. PostgreSQL without a check of the certificate:",
+      "tls = { mode = \"require\" }.",
+    ])
   }
 
   validation {
@@ -93,25 +109,41 @@ variable "source_database" {
   }
 
   validation {
-    condition     = var.source_database.postgres.heartbeat_minutes >= 0 && floor(var.source_database.postgres.heartbeat_minutes) == var.source_database.postgres.heartbeat_minutes
-    error_message = "source_database.postgres.heartbeat_minutes is ${var.source_database.postgres.heartbeat_minutes}. Allowed: whole minutes, or 0 for no heartbeat."
+    condition = (
+      var.source_database.postgres.heartbeat_minutes >= 0 &&
+      floor(var.source_database.postgres.heartbeat_minutes) == var.source_database.postgres.heartbeat_minutes
+    )
+    error_message = join(" ", [
+      "source_database.postgres.heartbeat_minutes is",
+      "${var.source_database.postgres.heartbeat_minutes}. Allowed: whole minutes, or 0 for no",
+      "heartbeat.",
+    ])
   }
 
   validation {
-    condition     = var.source_database.postgres.slot_name == null || var.migration_type == "cdc"
-    error_message = "source_database.postgres.slot_name is for migration_type \"cdc\"; with a full load DMS makes a slot of its own, at the place where the load begins."
+    condition = var.source_database.postgres.slot_name == null || var.migration_type == "cdc"
+    error_message = join(" ", [
+      "source_database.postgres.slot_name is for migration_type \"cdc\"; with a full load DMS",
+      "makes a slot of its own, at the place where the load begins.",
+    ])
   }
 }
 
 variable "region_suffix" {
-  description = "Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another Region. Another value replaces the roles."
+  description = <<-EOT
+    Suffix of IAM roles' names, which are unique in an account: set it (`use1`) for a pipeline of this name in another
+    Region. Another value replaces the roles.
+  EOT
   type        = string
   default     = ""
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
-    error_message = "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63 characters), or \"\" for none."
+    condition = can(regex("^[a-z0-9]{0,7}$", var.region_suffix))
+    error_message = join(" ", [
+      "region_suffix is ${jsonencode(var.region_suffix)}. Allowed: up to 7 lower-case letters and digits, such as \"use1\" (bucket names must stay within 63",
+      "characters), or \"\" for none.",
+    ])
   }
 }
 
@@ -119,7 +151,8 @@ variable "tables" {
   description = <<-EOT
     Source tables by `schema.table`, written as in the source. Nothing else is replicated. Per table:
     - `key`: columns of the primary key.
-    - `load.parallel`: how the full load is split: `{ columns, boundaries }` for ranges of key columns; MySQL engines also by partitions, with `type` `partitions-auto`, or `partitions-list` and `partitions`.
+    - `load.parallel`: how the full load is split: `{ columns, boundaries }` for ranges of key columns; MySQL engines
+      also by partitions, with `type` `partitions-auto`, or `partitions-list` and `partitions`.
     - `load.columns_as_text`: columns that DMS has to write as text: in PostgreSQL those of type `time`, whose Parquet type Spark cannot read.
   EOT
   type        = any
@@ -153,7 +186,11 @@ variable "load_epoch" {
 }
 
 variable "start" {
-  description = "Whether the replication runs. False stops a running one; the next true resumes it where it stopped. Terraform starts and stops a provisioned replication; the module trigger a serverless one, within minutes of an apply, through output `starter`."
+  description = <<-EOT
+    Whether the replication runs. False stops a running one; the next true resumes it where it stopped. Terraform starts
+    and stops a provisioned replication; the module trigger a serverless one, within minutes of an apply, through
+    output `starter`.
+  EOT
   type        = bool
   default     = true
   nullable    = false
@@ -165,8 +202,11 @@ variable "cdc_start_position" {
   default     = null
 
   validation {
-    condition     = var.cdc_start_position == null || (var.migration_type == "cdc" && var.mode == "provisioned")
-    error_message = "cdc_start_position needs migration_type \"cdc\" and mode \"provisioned\": DMS Serverless knows no start position, and a full load sets its own."
+    condition = var.cdc_start_position == null || (var.migration_type == "cdc" && var.mode == "provisioned")
+    error_message = join(" ", [
+      "cdc_start_position needs migration_type \"cdc\" and mode \"provisioned\": DMS",
+      "Serverless knows no start position, and a full load sets its own.",
+    ])
   }
 }
 
@@ -178,9 +218,12 @@ variable "bronze" {
   description = <<-EOT
     The bucket DMS writes to.
     - `bucket`: name of the bucket, in this region.
-    - `prefix`: folder without slashes at its ends, such as `dms/shop`; files go to `<prefix>/epoch-<load_epoch>/<schema>/<table>/`. Its last part must be `name`, so that two pipelines never share a folder.
+    - `prefix`: folder without slashes at its ends, such as `dms/shop`; files go to
+      `<prefix>/epoch-<load_epoch>/<schema>/<table>/`. Its last part must be `name`, so that two pipelines never share a
+      folder.
     - `kms_key_arn`: KMS key of the objects; null means the bucket's own S3 key (SSE-S3).
-    - `former_kms_key_arns`: keys that DMS may use besides: a replication that runs writes with the former key until it has been stopped and its endpoint modified.
+    - `former_kms_key_arns`: keys that DMS may use besides: a replication that runs writes with the former key until it
+      has been stopped and its endpoint modified.
     - `expected_owner`: account that owns the bucket; null means this one.
   EOT
   type = object({
@@ -198,8 +241,11 @@ variable "bronze" {
   }
 
   validation {
-    condition     = reverse(split("/", var.bronze.prefix))[0] == var.name
-    error_message = "bronze.prefix is ${jsonencode(var.bronze.prefix)}. Its last part must be ${jsonencode(var.name)}: two replications that write to one folder overwrite each other's files."
+    condition = reverse(split("/", var.bronze.prefix))[0] == var.name
+    error_message = join(" ", [
+      "bronze.prefix is ${jsonencode(var.bronze.prefix)}. Its last part must be ${jsonencode(var.name)}: two replications that write to one folder overwrite",
+      "each other's files.",
+    ])
   }
 
   validation {
@@ -233,7 +279,11 @@ variable "cdc_min_file_size_kb" {
 }
 
 variable "before_images" {
-  description = "Columns whose value before an update or delete is written (`column-filter` of the rule `add-before-image-columns`): `pk-only`, or `all` for tables whose keys are shifted or swapped within a transaction (deferrable keys; in PostgreSQL with `REPLICA IDENTITY FULL`). `all` nearly doubles the size of files of changes."
+  description = <<-EOT
+    Columns whose value before an update or delete is written (`column-filter` of the rule `add-before-image-columns`):
+      `pk-only`, or `all` for tables whose keys are shifted or swapped within a transaction (deferrable keys; in
+    PostgreSQL with `REPLICA IDENTITY FULL`). `all` nearly doubles the size of files of changes.
+  EOT
   type        = string
   default     = "pk-only"
   nullable    = false

@@ -3,7 +3,10 @@
 ################################################################################
 
 variable "mode" {
-  description = "`serverless`: DMS sizes the replication between `min_capacity_units` and `max_capacity_units`. `provisioned`: a replication instance and a task."
+  description = <<-EOT
+    `serverless`: DMS sizes the replication between `min_capacity_units` and `max_capacity_units`. `provisioned`: a
+    replication instance and a task.
+  EOT
   type        = string
   default     = "serverless"
   nullable    = false
@@ -97,7 +100,8 @@ variable "maintenance_window" {
 
 variable "lob_max_size_kb" {
   description = <<-EOT
-    Largest LOB in KB. DMS cuts longer values; with PostgreSQL this fails the task, with MySQL it is only logged. LOBs are, in PostgreSQL, `text`, `json`, `jsonb`, `bytea`, `xml` and arrays as well.
+    Largest LOB in KB. DMS cuts longer values; with PostgreSQL this fails the task, with MySQL it is only logged. LOBs
+    are, in PostgreSQL, `text`, `json`, `jsonb`, `bytea`, `xml` and arrays as well.
     null means 63 for PostgreSQL (below this DMS loads LOBs as fast as other columns) and 1024 for MySQL.
   EOT
   type        = number
@@ -122,26 +126,47 @@ variable "max_full_load_subtasks" {
 }
 
 variable "data_error_policy" {
-  description = "Effect of a row that DMS cannot process: `SUSPEND_TABLE` (the table stands still until it is loaded again, the others continue) or `STOP_TASK`. DMS's other policies lose the row."
+  description = <<-EOT
+    Effect of a row that DMS cannot process: `SUSPEND_TABLE` (the table stands still until it is loaded again, the
+    others continue) or `STOP_TASK`. DMS's other policies lose the row.
+  EOT
   type        = string
   default     = "SUSPEND_TABLE"
   nullable    = false
 
   validation {
-    condition     = contains(["SUSPEND_TABLE", "STOP_TASK"], var.data_error_policy)
-    error_message = "data_error_policy is ${jsonencode(var.data_error_policy)}. Allowed: SUSPEND_TABLE, STOP_TASK. IGNORE_RECORD and LOG_ERROR go on without the row."
+    condition = contains(["SUSPEND_TABLE", "STOP_TASK"], var.data_error_policy)
+    error_message = join(" ", [
+      "data_error_policy is ${jsonencode(var.data_error_policy)}. Allowed: SUSPEND_TABLE,",
+      "STOP_TASK. IGNORE_RECORD and LOG_ERROR go on without the row.",
+    ])
   }
 }
 
 variable "change_processing_tuning" {
-  description = "Memory for large or many transactions, as in DMS's ChangeProcessingTuning: `MemoryLimitTotal` (MB), `MemoryKeepTime` (s), `MinTransactionSize`, `CommitTimeout` (s), `StatementCacheSize`."
+  description = <<-EOT
+    Memory for large or many transactions, as in DMS's ChangeProcessingTuning: `MemoryLimitTotal` (MB), `MemoryKeepTime`
+    (s), `MinTransactionSize`, `CommitTimeout` (s), `StatementCacheSize`.
+  EOT
   type        = map(number)
   default     = {}
   nullable    = false
 
   validation {
-    condition     = length(setsubtract(keys(var.change_processing_tuning), ["MemoryLimitTotal", "MemoryKeepTime", "MinTransactionSize", "CommitTimeout", "StatementCacheSize"])) == 0
-    error_message = "change_processing_tuning has ${join(", ", setsubtract(keys(var.change_processing_tuning), ["MemoryLimitTotal", "MemoryKeepTime", "MinTransactionSize", "CommitTimeout", "StatementCacheSize"]))}. Allowed: MemoryLimitTotal, MemoryKeepTime, MinTransactionSize, CommitTimeout, StatementCacheSize."
+    condition = length(
+      setsubtract(keys(var.change_processing_tuning), ["MemoryLimitTotal", "MemoryKeepTime", "MinTransactionSize", "CommitTimeout", "StatementCacheSize"]),
+    ) == 0
+    error_message = join(" ", [
+      "change_processing_tuning has",
+      format(
+        "%s.",
+        join(
+          ", ",
+          setsubtract(keys(var.change_processing_tuning), ["MemoryLimitTotal", "MemoryKeepTime", "MinTransactionSize", "CommitTimeout", "StatementCacheSize"]),
+        ),
+      ),
+      "Allowed: MemoryLimitTotal, MemoryKeepTime, MinTransactionSize, CommitTimeout, StatementCacheSize.",
+    ])
   }
 }
 
@@ -172,7 +197,10 @@ variable "security_group_ids" {
 }
 
 variable "account_role_arns" {
-  description = "Output `role_arns` of the module dms-account-roles in the same stack: DMS is created after and destroyed before these roles. A change of the roles changes nothing here."
+  description = <<-EOT
+    Output `role_arns` of the module dms-account-roles in the same stack: DMS is created after and destroyed before
+    these roles. A change of the roles changes nothing here.
+  EOT
   type        = map(string)
   default     = {}
   nullable    = false
@@ -196,8 +224,15 @@ variable "log_retention_days" {
   default     = 365
 
   validation {
-    condition     = var.log_retention_days == null ? true : contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
-    error_message = "log_retention_days is ${coalesce(var.log_retention_days, 0)}. Allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653, or null."
+    condition = (
+      var.log_retention_days == null ?
+      true :
+      contains([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653], var.log_retention_days)
+    )
+    error_message = join(" ", [
+      "log_retention_days is ${coalesce(var.log_retention_days, 0)}. Allowed: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827,",
+      "2192, 2557, 2922, 3288, 3653, or null.",
+    ])
   }
 }
 

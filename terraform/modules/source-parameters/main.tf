@@ -30,7 +30,9 @@ locals {
   }
 
   # One object type for all: conditional results must agree.
-  required   = { for name, parameter in merge(local.is_postgres ? local.postgres_parameters : {}, local.is_postgres ? {} : local.mysql_parameters) : name => parameter }
+  required = {
+    for name, parameter in merge(local.is_postgres ? local.postgres_parameters : {}, local.is_postgres ? {} : local.mysql_parameters) : name => parameter
+  }
   parameters = merge(local.required, var.parameters)
   group_name = "${var.name}-${replace(var.family, ".", "-")}"
 }

@@ -32,7 +32,11 @@ output "setup_sql" {
 }
 
 output "teardown_sql" {
-  description = "Statements for the master user that remove everything of `setup_sql` and DMS, before a major upgrade of PostgreSQL, and at the end. The first fails while DMS reads: stop at an error. Repeatable in PostgreSQL. In MySQL they end the retention of the binary log for every reader, fail once the user is dropped, and are not tested."
+  description = <<-EOT
+    Statements for the master user that remove everything of `setup_sql` and DMS, before a major upgrade of PostgreSQL,
+    and at the end. The first fails while DMS reads: stop at an error. Repeatable in PostgreSQL. In MySQL they end the
+    retention of the binary log for every reader, fail once the user is dropped, and are not tested.
+  EOT
   value = local.is_postgres ? local.postgres_teardown : [
     "CALL mysql.rds_set_configuration('binlog retention hours', NULL);",
     "REVOKE REPLICATION CLIENT, REPLICATION SLAVE, SELECT ON *.* FROM '${var.user}'@'%';",
@@ -40,7 +44,10 @@ output "teardown_sql" {
 }
 
 output "lob_sizes_sql" {
-  description = "Script that prints, for each column whose values DMS handles as LOBs, the largest value in bytes and KB: set `lob_max_size_kb` by it before the first load. It reads each of these tables once (MySQL: once per column)."
+  description = <<-EOT
+    Script that prints, for each column whose values DMS handles as LOBs, the largest value in bytes and KB:
+    set `lob_max_size_kb` by it before the first load. It reads each of these tables once (MySQL: once per column).
+  EOT
   value       = local.lob_sizes
 }
 
@@ -50,6 +57,9 @@ output "check_sql" {
     "SELECT name, setting, pending_restart FROM pg_settings WHERE name IN (${join(", ", [for name in sort(keys(local.required)) : "'${name}'"])});"
     ) : (
     # The last two tell whether a read replica writes a binary log of what it receives.
-    "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'binlog_row_image', 'binlog_checksum', 'log_slave_updates', 'log_replica_updates');"
+    join(" ", [
+      "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'binlog_row_image',",
+      "'binlog_checksum', 'log_slave_updates', 'log_replica_updates');",
+    ])
   )
 }

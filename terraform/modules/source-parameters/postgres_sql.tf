@@ -21,7 +21,11 @@ locals {
 
   # How DMS names its slots: resource, database, UUID. The templates begin and end it.
   slot_pattern = "[a-z0-9]+_[0-9]{8}_[a-z0-9]{8}(_[a-z0-9]{4}){3}_[a-z0-9]{12,13}"
-  slots        = length(var.slot_names) > 0 ? "slot_name IN (${join(", ", [for name in sort(tolist(var.slot_names)) : "'${name}'"])})" : "slot_name ~ '^${local.slot_pattern}$'"
+  slots = (
+    length(var.slot_names) > 0 ?
+    "slot_name IN (${join(", ", [for name in sort(tolist(var.slot_names)) : "'${name}'"])})" :
+    "slot_name ~ '^${local.slot_pattern}$'"
+  )
 
   postgres_setup = concat(
     var.plugin == "pglogical" ? ["CREATE EXTENSION IF NOT EXISTS pglogical;"] : [],
@@ -89,11 +93,21 @@ locals {
   lob_sizes = local.is_postgres ? templatefile("${path.module}/sql/lob_sizes_postgres.sql.tftpl", {
     tables = length(local.names) > 0 ? "c.relkind IN ('r', 'p') AND (n.nspname, c.relname) IN (${local.name_list})" : (
       # What partitions hold, their table has.
-      "c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'pglogical', '${var.artifacts_schema}')"
+      join(" ", [
+        "c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'pglogical',",
+        "'${var.artifacts_schema}')",
+      ])
     )
     }) : templatefile("${path.module}/sql/lob_sizes_mysql.sql.tftpl", {
-    tables = length(local.names) > 0 ? "(table_schema, table_name) IN (${local.name_list})" : (
-      "(table_schema, table_name) IN (SELECT t.table_schema, t.table_name FROM information_schema.tables AS t WHERE t.table_type = 'BASE TABLE' AND t.table_schema NOT IN ('mysql', 'sys', 'performance_schema'))"
+    tables = (
+      length(local.names) > 0 ?
+      "(table_schema, table_name) IN (${local.name_list})" :
+      (
+        join(" ", [
+          "(table_schema, table_name) IN (SELECT t.table_schema, t.table_name FROM information_schema.tables AS t WHERE t.table_type = 'BASE TABLE' AND",
+          "t.table_schema NOT IN ('mysql', 'sys', 'performance_schema'))",
+        ])
+      )
     )
   })
 }

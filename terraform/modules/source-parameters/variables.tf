@@ -8,8 +8,11 @@ variable "name" {
   nullable    = false
 
   validation {
-    condition     = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 63
-    error_message = "name is ${jsonencode(var.name)}. RDS wants lower case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen."
+    condition = can(regex("^[a-z](-?[a-z0-9])*$", var.name)) && length(var.name) <= 63
+    error_message = join(" ", [
+      "name is ${jsonencode(var.name)}. RDS wants lower case letters, digits and single",
+      "hyphens, beginning with a letter and not ending with a hyphen.",
+    ])
   }
 }
 
@@ -31,8 +34,11 @@ variable "family" {
 
   validation {
     # PostgreSQL's major versions are one number, those of the others two.
-    condition     = can(regex("^${var.engine}[0-9]+${strcontains(var.engine, "postgres") ? "" : "\\.[0-9]+"}$", var.family))
-    error_message = "family is ${jsonencode(var.family)}. It must be engine (${jsonencode(var.engine)}) and major version, such as postgres16, aurora-postgresql16, mysql8.0, mariadb11.4, aurora-mysql8.0."
+    condition = can(regex("^${var.engine}[0-9]+${strcontains(var.engine, "postgres") ? "" : "\\.[0-9]+"}$", var.family))
+    error_message = join(" ", [
+      "family is ${jsonencode(var.family)}. It must be engine (${jsonencode(var.engine)}) and major version, such as postgres16, aurora-postgresql16,",
+      "mysql8.0, mariadb11.4, aurora-mysql8.0.",
+    ])
   }
 
   validation {
@@ -42,7 +48,10 @@ variable "family" {
 }
 
 variable "parameters" {
-  description = "Further parameters of the group, by name, because a database has a single group. `apply_method` is `immediate` or, for static parameters, `pending-reboot`."
+  description = <<-EOT
+    Further parameters of the group, by name, because a database has a single group. `apply_method` is `immediate` or,
+    for static parameters, `pending-reboot`.
+  EOT
   type = map(object({
     value        = string
     apply_method = optional(string, "immediate")
@@ -51,13 +60,41 @@ variable "parameters" {
   nullable = false
 
   validation {
-    condition     = length(setintersection(keys(var.parameters), ["binlog_checksum", "binlog_format", "binlog_row_image", "max_logical_replication_workers", "max_replication_slots", "max_slot_wal_keep_size", "max_wal_senders", "max_worker_processes", "rds.logical_replication", "shared_preload_libraries", "wal_sender_timeout"])) == 0
-    error_message = "parameters sets ${join(", ", setintersection(keys(var.parameters), ["binlog_checksum", "binlog_format", "binlog_row_image", "max_logical_replication_workers", "max_replication_slots", "max_slot_wal_keep_size", "max_wal_senders", "max_worker_processes", "rds.logical_replication", "shared_preload_libraries", "wal_sender_timeout"]))}, which this module sets itself; the sizes have variables of their own."
+    condition = length(
+      setintersection(
+        keys(var.parameters),
+        [
+          "binlog_checksum", "binlog_format", "binlog_row_image", "max_logical_replication_workers", "max_replication_slots", "max_slot_wal_keep_size",
+          "max_wal_senders", "max_worker_processes", "rds.logical_replication", "shared_preload_libraries", "wal_sender_timeout",
+        ],
+      ),
+    ) == 0
+    error_message = join(" ", [
+      "parameters sets",
+      format(
+        "%s,",
+        join(
+          ", ",
+          setintersection(
+            keys(var.parameters),
+            [
+              "binlog_checksum", "binlog_format", "binlog_row_image", "max_logical_replication_workers", "max_replication_slots", "max_slot_wal_keep_size",
+              "max_wal_senders", "max_worker_processes", "rds.logical_replication", "shared_preload_libraries", "wal_sender_timeout",
+            ],
+          ),
+        ),
+      ),
+      "which this module sets itself; the sizes have variables of their own.",
+    ])
   }
 
   validation {
-    condition     = alltrue([for parameter in values(var.parameters) : contains(["immediate", "pending-reboot"], parameter.apply_method)])
-    error_message = "parameters: apply_method of ${join(", ", [for name, parameter in var.parameters : name if !contains(["immediate", "pending-reboot"], parameter.apply_method)])}. Allowed: immediate, pending-reboot."
+    condition = alltrue([for parameter in values(var.parameters) : contains(["immediate", "pending-reboot"], parameter.apply_method)])
+    error_message = join(" ", [
+      "parameters: apply_method of",
+      "${join(", ", [for name, parameter in var.parameters : name if !contains(["immediate", "pending-reboot"], parameter.apply_method)])}. Allowed:",
+      "immediate, pending-reboot.",
+    ])
   }
 }
 
@@ -92,20 +129,29 @@ variable "plugin" {
 }
 
 variable "capture_ddls" {
-  description = "PostgreSQL: let `setup_sql` set up the capture of DDL; the same value as `source_database.postgres.capture_ddls`. False needs no `rds_superuser`: DMS's user gets `rds_replication`, and SELECT on `tables`."
+  description = <<-EOT
+    PostgreSQL: let `setup_sql` set up the capture of DDL; the same value as `source_database.postgres.capture_ddls`.
+    False needs no `rds_superuser`: DMS's user gets `rds_replication`, and SELECT on `tables`.
+  EOT
   type        = bool
   default     = true
   nullable    = false
 
   validation {
     # The schema pglogical is closed to others: https://github.com/2ndQuadrant/pglogical/issues/483
-    condition     = var.capture_ddls || var.plugin == "test_decoding" || !strcontains(var.engine, "postgres")
-    error_message = "capture_ddls = false needs plugin = \"test_decoding\", here and in source_database.postgres: without rds_superuser DMS's user may not use the schema of pglogical."
+    condition = var.capture_ddls || var.plugin == "test_decoding" || !strcontains(var.engine, "postgres")
+    error_message = join(" ", [
+      "capture_ddls = false needs plugin = \"test_decoding\", here and in source_database.postgres: without rds_superuser DMS's user may not use the schema",
+      "of pglogical.",
+    ])
   }
 }
 
 variable "artifacts_schema" {
-  description = "PostgreSQL: schema for DMS's own tables in the source, as `source_database.postgres.artifacts_schema`. `setup_sql` makes it, unless it is `public`."
+  description = <<-EOT
+    PostgreSQL: schema for DMS's own tables in the source, as `source_database.postgres.artifacts_schema`. `setup_sql`
+    makes it, unless it is `public`.
+  EOT
   type        = string
   default     = "awsdms"
   nullable    = false
@@ -117,14 +163,20 @@ variable "artifacts_schema" {
 }
 
 variable "replace_event_triggers" {
-  description = "PostgreSQL: let `setup_sql` replace DMS's event triggers that call a function of another schema (made by DMS itself, or for a former `artifacts_schema`). Otherwise setup fails, because another replication may need them."
+  description = <<-EOT
+    PostgreSQL: let `setup_sql` replace DMS's event triggers that call a function of another schema (made by DMS itself,
+    or for a former `artifacts_schema`). Otherwise setup fails, because another replication may need them.
+  EOT
   type        = bool
   default     = false
   nullable    = false
 }
 
 variable "slot_names" {
-  description = "PostgreSQL: the slots that `teardown_sql` drops, such as `postgres.slot_name` of the pipeline. Without any it drops the slot with a name of DMS's form, and fails if there are several, because another replication may need them."
+  description = <<-EOT
+    PostgreSQL: the slots that `teardown_sql` drops, such as `postgres.slot_name` of the pipeline. Without any it drops
+    the slot with a name of DMS's form, and fails if there are several, because another replication may need them.
+  EOT
   type        = set(string)
   default     = []
   nullable    = false
@@ -161,8 +213,11 @@ variable "max_wal_senders" {
   nullable    = false
 
   validation {
-    condition     = var.max_wal_senders >= var.max_replication_slots && var.max_wal_senders <= 1000
-    error_message = "max_wal_senders is ${var.max_wal_senders}. Allowed: from max_replication_slots (${var.max_replication_slots}) to 1000; a slot without a sender stands still and keeps WAL."
+    condition = var.max_wal_senders >= var.max_replication_slots && var.max_wal_senders <= 1000
+    error_message = join(" ", [
+      "max_wal_senders is ${var.max_wal_senders}. Allowed: from max_replication_slots (${var.max_replication_slots}) to 1000; a slot without a sender stands",
+      "still and keeps WAL.",
+    ])
   }
 }
 
@@ -179,14 +234,20 @@ variable "max_logical_replication_workers" {
 }
 
 variable "max_worker_processes" {
-  description = "PostgreSQL: background processes: a number, or a formula of RDS. It must hold the workers of logical replication, autovacuum (3) and parallel queries (8 on small instances)."
+  description = <<-EOT
+    PostgreSQL: background processes: a number, or a formula of RDS. It must hold the workers of logical replication,
+    autovacuum (3) and parallel queries (8 on small instances).
+  EOT
   type        = string
   default     = "GREATEST({DBInstanceVCPU*2},24)"
   nullable    = false
 
   validation {
-    condition     = can(regex("\\{", var.max_worker_processes)) || try(tonumber(var.max_worker_processes) >= var.max_logical_replication_workers + 11, false)
-    error_message = "max_worker_processes is ${jsonencode(var.max_worker_processes)}. Give a number of at least ${var.max_logical_replication_workers + 11} (max_logical_replication_workers + 3 for autovacuum + 8 for parallel queries), or a formula such as GREATEST({DBInstanceVCPU*2},24)."
+    condition = can(regex("\\{", var.max_worker_processes)) || try(tonumber(var.max_worker_processes) >= var.max_logical_replication_workers + 11, false)
+    error_message = join(" ", [
+      "max_worker_processes is ${jsonencode(var.max_worker_processes)}. Give a number of at least ${var.max_logical_replication_workers + 11}",
+      "(max_logical_replication_workers + 3 for autovacuum + 8 for parallel queries), or a formula such as GREATEST({DBInstanceVCPU*2},24).",
+    ])
   }
 }
 
@@ -203,7 +264,10 @@ variable "wal_sender_timeout_ms" {
 }
 
 variable "max_slot_wal_keep_size_mb" {
-  description = "PostgreSQL 13 and newer, not Aurora: MB of WAL that a slot may keep. Saves the disk when DMS is away for long, at the price of a new full load; null keeps all of it."
+  description = <<-EOT
+    PostgreSQL 13 and newer, not Aurora: MB of WAL that a slot may keep. Saves the disk when DMS is away for long, at
+    the price of a new full load; null keeps all of it.
+  EOT
   type        = number
   default     = null
 
@@ -213,8 +277,11 @@ variable "max_slot_wal_keep_size_mb" {
   }
 
   validation {
-    condition     = var.max_slot_wal_keep_size_mb == null ? true : var.max_slot_wal_keep_size_mb >= 1024
-    error_message = "max_slot_wal_keep_size_mb is ${coalesce(var.max_slot_wal_keep_size_mb, 0)}. Allowed: 1024 and more: with less, a short pause of DMS means a new full load."
+    condition = var.max_slot_wal_keep_size_mb == null ? true : var.max_slot_wal_keep_size_mb >= 1024
+    error_message = join(" ", [
+      "max_slot_wal_keep_size_mb is ${coalesce(var.max_slot_wal_keep_size_mb, 0)}. Allowed: 1024 and",
+      "more: with less, a short pause of DMS means a new full load.",
+    ])
   }
 }
 
@@ -229,7 +296,11 @@ variable "binlog_retention_hours" {
   nullable    = false
 
   validation {
-    condition     = var.binlog_retention_hours >= 24 && var.binlog_retention_hours <= (startswith(var.engine, "aurora") ? 2160 : 168) && floor(var.binlog_retention_hours) == var.binlog_retention_hours
+    condition = (
+      var.binlog_retention_hours >= 24 &&
+      var.binlog_retention_hours <= (startswith(var.engine, "aurora") ? 2160 : 168) &&
+      floor(var.binlog_retention_hours) == var.binlog_retention_hours
+    )
     error_message = "binlog_retention_hours is ${var.binlog_retention_hours}. Allowed: 24 to 168, for Aurora to 2160."
   }
 }
@@ -247,14 +318,22 @@ variable "user" {
 }
 
 variable "tables" {
-  description = "Source tables as `schema.table`, written as in the source: the keys of the pipeline's `tables`. With PostgreSQL `setup_sql` grants SELECT on them; `lob_sizes_sql` reads only them. Without any, no rights on tables are granted, and all tables are read."
+  description = <<-EOT
+    Source tables as `schema.table`, written as in the source: the keys of the pipeline's `tables`. With
+    PostgreSQL `setup_sql` grants SELECT on them; `lob_sizes_sql` reads only them. Without any, no rights on tables are
+    granted, and all tables are read.
+  EOT
   type        = set(string)
   default     = []
   nullable    = false
 
   validation {
     # A text between two dollar signs could end the quoted block of a statement.
-    condition     = alltrue([for name in var.tables : can(regex("^[^./\\\\%]+\\.[^/\\\\%]+$", name)) && !can(regex("\\$[a-z]*\\$", name))])
-    error_message = "tables has ${join(", ", [for name in var.tables : jsonencode(name) if !can(regex("^[^./\\\\%]+\\.[^/\\\\%]+$", name)) || can(regex("\\$[a-z]*\\$", name))])}. Expected schema.table, without slashes, backslashes, % and texts between two dollar signs."
+    condition = alltrue([for name in var.tables : can(regex("^[^./\\\\%]+\\.[^/\\\\%]+$", name)) && !can(regex("\\$[a-z]*\\$", name))])
+    error_message = join(" ", [
+      "tables has",
+      "${join(", ", [for name in var.tables : jsonencode(name) if !can(regex("^[^./\\\\%]+\\.[^/\\\\%]+$", name)) || can(regex("\\$[a-z]*\\$", name))])}.",
+      "Expected schema.table, without slashes, backslashes, % and texts between two dollar signs.",
+    ])
   }
 }

@@ -40,14 +40,21 @@ resource "aws_lambda_function" "trigger" {
   timeout       = local.timeout
 
   environment {
-    variables = merge({
-      JOB_NAME              = var.job.name
-      CONFIG_URI            = var.job.config_uri
-      BRONZE_BUCKET         = var.bronze.bucket
-      BRONZE_PREFIX         = var.bronze.folder
-      QUEUE_URL             = aws_sqs_queue.changes.url
-      DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
-    }, var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {}, var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {}, var.starts_runs ? {} : { STARTS_RUNS = "false" }, local.asks ? { REPLICATION_ARN = var.replication.arn } : {}, local.starts ? { START_REPLICATION = tostring(var.replication.start) } : {})
+    variables = merge(
+      {
+        JOB_NAME              = var.job.name
+        CONFIG_URI            = var.job.config_uri
+        BRONZE_BUCKET         = var.bronze.bucket
+        BRONZE_PREFIX         = var.bronze.folder
+        QUEUE_URL             = aws_sqs_queue.changes.url
+        DEAD_LETTER_QUEUE_URL = aws_sqs_queue.dead_letters.url
+      },
+      var.type == "event" ? { MIN_MINUTES_BETWEEN_RUNS = tostring(var.min_minutes_between_runs) } : {},
+      var.type == "continuous" ? { RUN_ARGUMENTS = jsonencode(local.watching) } : {},
+      var.starts_runs ? {} : { STARTS_RUNS = "false" },
+      local.asks ? { REPLICATION_ARN = var.replication.arn } : {},
+      local.starts ? { START_REPLICATION = tostring(var.replication.start) } : {},
+    )
   }
 
   logging_config {
@@ -74,10 +81,17 @@ resource "aws_lambda_event_source_mapping" "changes" {
 
 locals {
   is_serverless = try(strcontains(var.replication.arn, ":replication-config:"), false)
-  note_loads = [for arn in local.loads ? var.replication[*].arn : [] : {
-    ask   = { Sid = "AskForTables", Action = [local.is_serverless ? "dms:DescribeReplicationTableStatistics" : "dms:DescribeTableStatistics"], Resource = [arn] }
-    write = { Sid = "NoteLoads", Action = ["s3:PutObject"], Resource = ["${local.bucket_arn}/${var.bronze.folder}_load_complete/*"] }
-  }]
+  note_loads = [
+    for arn in local.loads ? var.replication[*].arn :
+    [] : {
+      ask = {
+        Sid      = "AskForTables"
+        Action   = [local.is_serverless ? "dms:DescribeReplicationTableStatistics" : "dms:DescribeTableStatistics"]
+        Resource = [arn]
+      }
+      write = { Sid = "NoteLoads", Action = ["s3:PutObject"], Resource = ["${local.bucket_arn}/${var.bronze.folder}_load_complete/*"] }
+    }
+  ]
   # These two know no narrower resource. https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsdatabasemigrationservice.html
   look = { Sid = "AskForReplication", Action = [local.is_serverless ? "dms:DescribeReplications" : "dms:DescribeReplicationTasks"], Resource = ["*"] }
   start_or_stop = [for arn in local.starts ? var.replication[*].arn : [] : {
@@ -87,9 +101,16 @@ locals {
   list_bronze = [for starts in [local.starts ? var.replication.start : false] : {
     Sid = "ListBronzeFolder", Action = ["s3:ListBucket"], Resource = [local.bucket_arn], Condition = { StringLike = { "s3:prefix" = "${var.bronze.folder}*" } }
   } if starts]
-  key_of_bronze = [for arn in [var.bronze.kms_key_arn] : {
-    Sid = "UseKeyOfBronze", Action = ["kms:GenerateDataKey"], Resource = [arn], Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
-  } if arn != null && local.loads]
+  key_of_bronze = [
+    for arn in [var.bronze.kms_key_arn] :
+    {
+      Sid       = "UseKeyOfBronze"
+      Action    = ["kms:GenerateDataKey"]
+      Resource  = [arn]
+      Condition = { StringEquals = { "kms:ViaService" = "s3.${local.region}.${local.dns_suffix}" } }
+    }
+    if arn != null && local.loads
+  ]
 }
 
 resource "aws_iam_role" "function" {
@@ -113,7 +134,11 @@ resource "aws_iam_role_policy" "function" {
     Statement = [for statement in concat(
       [
         { Sid = "StartRuns", Action = ["glue:StartJobRun", "glue:GetJobRuns"], Resource = [var.job.arn] },
-        { Sid = "ReadQueue", Action = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"], Resource = [local.queue_arns.changes] },
+        {
+          Sid      = "ReadQueue"
+          Action   = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility"]
+          Resource = [local.queue_arns.changes]
+        },
         { Sid = "SetAside", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.dead] },
         { Sid = "SendToOwnQueue", Action = ["sqs:SendMessage"], Resource = [local.queue_arns.changes] },
         { Sid = "WriteLogs", Action = ["logs:CreateLogStream", "logs:PutLogEvents"], Resource = ["${aws_cloudwatch_log_group.function.arn}:*"] },

@@ -248,8 +248,12 @@ resource "aws_cloudwatch_event_target" "failures" {
 resource "aws_cloudwatch_event_rule" "schedule" {
   count = local.schedule == "off" ? 0 : 1
 
-  name                = local.rule_names.schedule
-  description         = var.starts_runs ? "Asks for a run of ${var.job.name}; one that is active is not disturbed" : "Has the function ask which loads are complete"
+  name = local.rule_names.schedule
+  description = (
+    var.starts_runs ?
+    "Asks for a run of ${var.job.name}; one that is active is not disturbed" :
+    "Has the function ask which loads are complete"
+  )
   schedule_expression = local.schedule
   tags                = var.tags
 }

@@ -24,7 +24,10 @@ output "role_arn" {
 }
 
 output "resource_policies" {
-  description = "What a bronze bucket of another account, and its key, must allow the role, as JSON policies `bronze` and `key`; without statements where no replication is asked or started."
+  description = <<-EOT
+    What a bronze bucket of another account, and its key, must allow the role, as JSON policies `bronze` and `key`;
+    without statements where no replication is asked or started.
+  EOT
   value = {
     bronze = jsonencode({
       Version = "2012-10-17"
@@ -56,11 +59,17 @@ output "bucket_notification" {
 }
 
 output "applied" {
-  description = "What the function was last called with after an apply: `run` asks for a run, `replication` for the replication as `start` says, and for a run. Another text calls it again; null where it is not called."
+  description = <<-EOT
+    What the function was last called with after an apply: `run` asks for a run, `replication` for the replication
+    as `start` says, and for a run. Another text calls it again; null where it is not called.
+  EOT
   value       = { run = one(aws_lambda_invocation.applied[*].input), replication = one(aws_lambda_invocation.replication[*].input) }
 }
 
 output "retry_command" {
   description = "Command that sends dead-lettered messages to the queue again, once their cause is fixed."
-  value       = "aws sqs start-message-move-task --region ${local.region} --source-arn ${aws_sqs_queue.dead_letters.arn} --destination-arn ${aws_sqs_queue.changes.arn}"
+  value = join(" ", [
+    "aws sqs start-message-move-task --region ${local.region} --source-arn",
+    "${aws_sqs_queue.dead_letters.arn} --destination-arn ${aws_sqs_queue.changes.arn}",
+  ])
 }

@@ -32,7 +32,7 @@ def replication_documents(life: "Life") -> tuple[list[dict[str, Any]], dict[str,
 
 
 def created_buckets(life: "Life") -> dict[str, str]:
-    """Return the names of the buckets that the module pipeline made, by role."""
+    """Return the names of the buckets that the root module made, by role."""
     names = {role: bucket["name"] for role, bucket in life.pipeline["buckets"].items()}
     return {role: name for role, name in names.items() if name.endswith(f"-{life.world.account}") and not name.startswith("exports-")}
 

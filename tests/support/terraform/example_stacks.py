@@ -164,7 +164,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     | {"replication": {"max_capacity_units": 16}, "trigger": {"notification": "none", "schedule": "rate(3 hours)"}},
     "bring-your-own-dms": _OF_ALL | {"trigger": {"notification": "eventbridge", "schedule": "rate(3 hours)"}},
 }
-"""Inputs of the module pipeline that are changed, a dozen or so; as an override of the example's own call."""
+"""Inputs of the root module that are changed, a dozen or so; as an override of the example's own call."""
 
 
 def inputs(example: str, world: World, variables: dict[str, Any]) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def inputs(example: str, world: World, variables: dict[str, Any]) -> dict[str, A
 
 
 def change(stack: Stack, example: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Let the example call the module pipeline with other inputs, and apply; returns the outputs."""
+    """Let the example call the root module with other inputs, and apply; returns the outputs."""
     return _apply_with(stack, example, given)
 
 

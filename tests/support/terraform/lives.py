@@ -26,14 +26,14 @@ class Life:
     outputs: dict[str, Any] = attrs.field(factory=dict)
     drift: list[str] | None = None
     inputs: dict[str, Any] = attrs.field(factory=dict)
-    """What `change` gave to the module pipeline."""
+    """What `change` gave to the root module."""
     changed_outputs: dict[str, Any] = attrs.field(factory=dict)
     changed_drift: list[str] | None = None
     left: dict[str, Any] | None = None
 
     @property
     def pipeline(self) -> dict[str, Any]:
-        """The outputs of the module pipeline."""
+        """The outputs of the root module."""
         found: dict[str, Any] = self.outputs["pipeline"]
         return found
 

@@ -1,18 +1,18 @@
 """A copy of the repository's root, as a module that Terraform can call."""
 
-import shutil
 from pathlib import Path
 
 from support.terraform.binary import quiet_environment, run, write_cli_configuration
 from support.terraform.provider import attached
-from support.terraform.tree import ROOT, copy_tree
+from support.terraform.tree import copy_tree
+
+TESTS = "terraform/tests"
+"""The folder with the tests of the root module, below it."""
 
 
 def copy_root(folder: Path) -> Path:
-    """Copy the modules, and the root that calls them, to a folder with a configuration of Terraform; return the folder."""
+    """Copy the root module and those that it calls to a folder with a configuration of Terraform; return the folder."""
     copy_tree(folder)
-    for path in ROOT.glob("*.tf"):
-        shutil.copy(path, folder)
     write_cli_configuration(folder / "terraform.rc")
     return folder
 

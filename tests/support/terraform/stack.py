@@ -1,6 +1,7 @@
 """One module or example, applied to the local AWS in a copy of its folder."""
 
 import json
+import re
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -73,6 +74,21 @@ class Stack:
         """Return the outputs by name, sensitive ones too."""
         found = json.loads(run(self.folder, "output", "-json", environment=self.environment).stdout)
         return {name: one["value"] for name, one in found.items()}
+
+    def moves(self, former: str, now: str) -> dict[str, tuple[str, list[str]]]:
+        """Return what a plan would do if the module ``now`` had been applied as ``former``: address and actions by the address before."""
+        state = json.loads(run(self.folder, "state", "pull", environment=self.environment).stdout)
+        for one in state["resources"]:
+            one["module"] = re.sub(rf"^{re.escape(now)}(?=$|\.)", former, one.get("module", "")) or None
+            for instance in one["instances"]:
+                instance["dependencies"] = [
+                    re.sub(rf"^{re.escape(now)}\.", f"{former}.", name) for name in instance.get("dependencies", [])
+                ]
+        state["resources"] = [{key: value for key, value in one.items() if value is not None} for one in state["resources"]]
+        (self.folder / "former.tfstate").write_text(json.dumps(state))
+        changes = self.plan("-state=former.tfstate", "-refresh=false")["resource_changes"]
+        found = [one for one in changes if one["mode"] == "managed"]
+        return {one.get("previous_address", one["address"]): (one["address"], one["change"]["actions"]) for one in found}
 
     def plan(self, *options: str) -> dict[str, Any]:
         """Plan, and return the plan as Terraform's JSON."""

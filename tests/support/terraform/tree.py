@@ -8,8 +8,10 @@ _LEFT_OUT = shutil.ignore_patterns(".terraform", ".terraform.lock.hcl", "*.tfsta
 
 
 def copy_tree(target: Path) -> Path:
-    """Copy ``terraform/`` below ``target`` and link what the modules reach by relative paths; returns the copy of ``terraform/``."""
+    """Copy ``terraform/`` and the root module to ``target``, link what they reach by relative paths; returns the copy of ``terraform/``."""
     shutil.copytree(ROOT / "terraform", target / "terraform", ignore=_LEFT_OUT)
+    for path in ROOT.glob("*.tf"):
+        shutil.copy(path, target)
     for name in ("dist", "docs", "job", "lambda"):
         if (ROOT / name).exists():
             (target / name).symlink_to(ROOT / name)
@@ -17,7 +19,7 @@ def copy_tree(target: Path) -> Path:
 
 
 def modules() -> list[str]:
-    """Return the names of all modules."""
+    """Return the names of all modules below the root module."""
     return sorted(path.name for path in (ROOT / "terraform" / "modules").glob("*") if list(path.glob("*.tf")))
 
 

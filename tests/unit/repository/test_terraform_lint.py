@@ -1,6 +1,7 @@
 """What the Terraform checks do when a tool is not there."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,14 @@ def test_missing_tool_is_an_error_in_ci(monkeypatch: pytest.MonkeyPatch, name: s
     monkeypatch.setenv(name, "true")
     monkeypatch.setattr(tool, "CHECKS", {"one": missing})
     assert tool.main() == 1
+
+
+def test_long_lines_are_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert tool.check_lengths() == 0
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    (tmp_path / "main.tf").write_text(f"# {'x' * 158}\n# {'x' * 159}\n  #checkov:skip=CKV_AWS_1: {'x' * 159}\n")
+    assert tool.check_lengths() == 1
+    assert capsys.readouterr().err == "main.tf:2: 161 characters, 160 are allowed\n"
 
 
 def test_findings_are_an_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

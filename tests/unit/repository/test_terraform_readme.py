@@ -1,4 +1,4 @@
-"""The tables of inputs and outputs in the READMEs of the Terraform modules."""
+"""The tables of inputs and outputs in the pages of the Terraform modules."""
 
 from pathlib import Path
 
@@ -81,6 +81,14 @@ def test_tables_are_written_between_the_markers(module: Path) -> None:
     assert tool.problem(module, write=False) is None
 
 
+def test_root_module_has_a_page_of_its_own(module: Path, tmp_path: Path) -> None:
+    page = (module / "README.md").rename(tmp_path / "terraform.md")
+    assert "the root module: the tables of terraform.md are not" in (tool.problem(module, write=False, page=page) or "")
+    assert tool.problem(module, write=True, page=page) is None
+    assert TABLES in page.read_text()
+    assert tool.PAGE_OF_THE_ROOT.is_file()
+
+
 def test_readme_without_markers_is_refused(module: Path) -> None:
     (module / "README.md").write_text(f"{tool.END}\n{tool.BEGIN}\n")
     assert "once each and in this order" in (tool.problem(module, write=True) or "")
@@ -95,4 +103,4 @@ def test_only_private_modules_may_lack_a_readme(module: Path) -> None:
 @pytest.mark.parametrize("kind", ["variable", "output"])
 def test_description_is_needed(module: Path, kind: str) -> None:
     (module / "more.tf").write_text(f'{kind} "x" {{\n}}\n')
-    assert tool.problem(module, write=True) == f"terraform/modules/lake: lake/more.tf: {kind} 'x' has no description"
+    assert tool.problem(module, write=True) == f"terraform/modules/lake: more.tf: {kind} 'x' has no description"

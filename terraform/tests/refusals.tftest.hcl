@@ -38,6 +38,7 @@ run "misspelled_keys" {
     bronze_tables        = { "public.orders" = { colums = [] } }
     encryption           = { kms = true }
     versioning           = { bronce = 1 }
+    access_logs          = { bucket = "logs", prefx = "shop/" }
     catalog              = { database = "silver" }
     lake_formation       = { reader = {} }
     merge_job            = { worker_typ = "G.2X" }
@@ -46,7 +47,7 @@ run "misspelled_keys" {
     permissions_boundary = "boundary"
   }
   expect_failures = [
-    var.network, var.replication, var.bronze_retention, var.bronze_tables, var.encryption, var.versioning, var.catalog, var.lake_formation, var.merge_job, var.trigger, var.alarms,
+    var.network, var.replication, var.bronze_retention, var.bronze_tables, var.encryption, var.versioning, var.access_logs, var.catalog, var.lake_formation, var.merge_job, var.trigger, var.alarms,
     var.permissions_boundary,
   ]
 }

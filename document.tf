@@ -1,6 +1,6 @@
 # The one configuration document of the job: docs/configuration.md.
 module "table_config" {
-  source = "../_table-config"
+  source = "./terraform/modules/_table-config"
 
   tables              = var.tables
   defaults            = var.table_defaults
