@@ -826,9 +826,14 @@ KEYS: dict[str, tuple[str, str, pa.DataType, str, Any]] = {
     "a day": ("date", "date '2026-03-01' + n", pa.date32(), "string", lambda n: dt.date(2026, 3, 1) + dt.timedelta(n)),
     "a boolean": ("boolean", "n = 1", pa.bool_(), "string", lambda n: n == 1),
 }
+OFTEN = ("text as bytes, which looks like hexadecimal", "a double as text", "a time")
+"""The keys of the main suite; the long suite has all."""
 
 
-@pytest.mark.parametrize(("type_", "value", "file", "silver", "in_file"), KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize(
+    ("type_", "value", "file", "silver", "in_file"),
+    [pytest.param(*key, id=name, marks=() if name in OFTEN else pytest.mark.long) for name, key in KEYS.items()],
+)
 def test_a_key_of_another_type_in_silver_is_found_again_and_repaired(
     source: Source, type_: str, value: str, file: pa.DataType, silver: str, in_file: Callable[[int], Any]
 ) -> None:
