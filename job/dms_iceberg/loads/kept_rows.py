@@ -14,6 +14,7 @@ from dms_iceberg.context import BranchState
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.merge.present_rows import PRESENT
+from dms_iceberg.modes.metadata_columns import mode_of
 from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.quarantine.rejected_key import silver_key_sql
 from dms_iceberg.quarantine.rejected_rows import open_rows
@@ -21,7 +22,6 @@ from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.memory.cleaning import Cleaning
 from dms_iceberg.silver.memory.key import key_property, silver_key_of
 from dms_iceberg.silver.memory.withheld import Withheld
-from dms_iceberg.silver.schema.metadata_columns import mode_of
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import POSITION
 from dms_iceberg.sql.quoting import string_literal

@@ -22,12 +22,13 @@ from dms_iceberg.loads.kept_rows import Kept
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import build_versions
 from dms_iceberg.merge.present_rows import PRESENT
-from dms_iceberg.merge.soft_delete import soft_delete_sql
-from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.merge.write import named_view
+from dms_iceberg.modes.history import ACTION, history_sql
+from dms_iceberg.modes.metadata_columns import metadata_columns
+from dms_iceberg.modes.soft_delete import soft_delete_sql
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.silver.memory.key import silver_key_of
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import (
@@ -77,7 +78,7 @@ class Difference:
         """Return the MERGE of a view of these differences into a table."""
         if mode is Mode.SOFT_DELETE:
             return soft_delete_sql(name, MergeSource(view), self.key, self.values, compare=False)
-        return versions.history_sql(name, MergeSource(view), self.key, self.values)
+        return history_sql(name, MergeSource(view), self.key, self.values)
 
     @property
     def position(self) -> str:
@@ -196,4 +197,4 @@ def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     events = events.unionByName(stored.selectExpr(*versions.version_events(key, values)))
     ends = stored.where(f"{DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
     made = build_versions(events.unionByName(ends), versions.steps(key, values, (), difference.load, {}, whole=True), key, values)
-    return made.where(f"{versions.ACTION} IS NOT NULL")
+    return made.where(f"{ACTION} IS NOT NULL")

@@ -17,10 +17,10 @@ from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
+from dms_iceberg.modes.metadata_columns import mode_of
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
-from dms_iceberg.silver.schema.metadata_columns import mode_of
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 

@@ -21,7 +21,8 @@ from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.merge.rising_keys import rising_keys
-from dms_iceberg.merge.statement import KeyRange, insert_columns
+from dms_iceberg.merge.statement import KeyRange
+from dms_iceberg.modes.mirror import insert_columns
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote

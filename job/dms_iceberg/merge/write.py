@@ -13,9 +13,11 @@ from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct.delta import DIRECT, PATH_KEY, add_directly
 from dms_iceberg.merge.merge_input import MergeInput
-from dms_iceberg.merge.soft_delete import IN_TABLE, soft_delete_sql, state_row_select
-from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
-from dms_iceberg.merge.versions import ACTION, history_sql, version_columns
+from dms_iceberg.merge.statement import IN_LIST_KEYS, key_list_sql
+from dms_iceberg.modes.history import ACTION, history_sql, version_columns
+from dms_iceberg.modes.mirror import insert_columns, merge_sql
+from dms_iceberg.modes.soft_delete import IN_TABLE, soft_delete_sql, state_row_select
+from dms_iceberg.modes.statement import MergeSource, mergeable
 from dms_iceberg.sql.cdc_columns import DELETE
 from dms_iceberg.sql.quoting import quote
 

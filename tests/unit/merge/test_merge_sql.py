@@ -3,11 +3,13 @@
 import pytest
 
 from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.merge.soft_delete import soft_delete_sql
-from dms_iceberg.merge.statement import KeyRange, MergeSource, insert_columns, key_list_sql, merge_sql
-from dms_iceberg.merge.versions import history_sql
+from dms_iceberg.merge.statement import KeyRange, key_list_sql
+from dms_iceberg.modes.history import history_sql
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
+from dms_iceberg.modes.mirror import insert_columns, merge_sql
+from dms_iceberg.modes.soft_delete import soft_delete_sql
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.silver.schema.ddl import create_sql
-from dms_iceberg.silver.schema.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
 from dms_iceberg.silver.schema.switch_mode import given_sql
 
 

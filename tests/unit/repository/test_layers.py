@@ -31,6 +31,7 @@ LAYERS = (
     {"source"},
     {"dms"},
     {"spark"},
+    {"modes"},
     {"config"},
     {"storage"},
     {"sql"},
@@ -38,7 +39,7 @@ LAYERS = (
 )
 """From the top down. Members of one set are peers: they do not import each other, but for the last, single modules."""
 RANK = {name: number for number, names in enumerate(LAYERS) for name in names}
-PURE_ROOMS = ("sql", "config", "storage", "dms", "progress")
+PURE_ROOMS = ("sql", "modes", "config", "storage", "dms", "progress")
 PURE_MODULES = (
     "runs/actions.py",
     "runs/state.py",

@@ -23,9 +23,10 @@ from dms_iceberg.iceberg.rows.partitions import PartitionField, new_partition, p
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct.rows import DirectTable, has_a_key_twice
-from dms_iceberg.merge.soft_delete import state_row_select
-from dms_iceberg.merge.statement import insert_columns, mergeable
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
+from dms_iceberg.modes.metadata_columns import metadata_columns
+from dms_iceberg.modes.mirror import insert_columns
+from dms_iceberg.modes.soft_delete import state_row_select
+from dms_iceberg.modes.statement import mergeable
 from dms_iceberg.sql.cdc_columns import DELETE, POSITION, STORED_POSITION
 from dms_iceberg.sql.quoting import quote
 

@@ -6,9 +6,9 @@ import attrs
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import PartitionField, parse_partition
+from dms_iceberg.modes.metadata_columns import metadata_columns
 from dms_iceberg.silver.memory.cleaning import Cleaning
 from dms_iceberg.silver.memory.key import key_property
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {

@@ -16,13 +16,13 @@ from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.types import value_problem
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.modes.metadata_columns import own_columns
 from dms_iceberg.silver.memory.cleaning import UNFILLED, Cleaning
 from dms_iceberg.silver.memory.late_declarations import unfilled
 from dms_iceberg.silver.memory.seen_columns import Seen
 from dms_iceberg.silver.memory.withheld import Withheld
 from dms_iceberg.silver.schema.backfill import backfill, unseen
 from dms_iceberg.silver.schema.diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
-from dms_iceberg.silver.schema.metadata_columns import own_columns
 from dms_iceberg.silver.schema.rename import renames
 from dms_iceberg.silver.schema.type_changes import refuse_changed_types, with_new_columns
 from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable

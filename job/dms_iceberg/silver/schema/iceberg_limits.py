@@ -11,8 +11,8 @@ from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.partition import unfit_type
 from dms_iceberg.config.problems import below
 from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.modes.metadata_columns import metadata_columns
 from dms_iceberg.silver.schema.ddl import partition_fields
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.sql.json_documents import full_names
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dms_iceberg.config.model import Mode, Table
 from dms_iceberg.errors import TargetError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of, own_columns
 from dms_iceberg.silver.schema.diff import AddColumn, Types
-from dms_iceberg.silver.schema.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of, own_columns
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETED, IS_CURRENT, POSITION, ROW_POSITION, VALID_FROM
 

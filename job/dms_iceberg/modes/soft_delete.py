@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dms_iceberg.merge.statement import MergeSource
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, DELETED, DELETED_AT, OP, POSITION, ROW_COMMITTED_AT, ROW_OP, ROW_POSITION
 from dms_iceberg.sql.quoting import quote
 
