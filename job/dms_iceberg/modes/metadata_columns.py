@@ -1,24 +1,10 @@
-"""The columns that a silver table has beside the source's own, by mode: names, types, comments. Pure."""
+"""The columns that a silver table of any mode has beside the source's own: names, types, comments. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import attrs
 
-from dms_iceberg.config.model import Mode
-from dms_iceberg.sql.cdc_columns import (
-    COMMITTED_AT,
-    DELETE_POSITION,
-    DELETED,
-    DELETED_AT,
-    IS_CURRENT,
-    KEY_BEFORE,
-    OP,
-    POSITION,
-    ROW_POSITION,
-    STREAM,
-    VALID_FROM,
-    VALID_TO,
-)
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
 
 
 @attrs.frozen
@@ -40,39 +26,5 @@ METADATA_COLUMNS: Mapping[str, Metadata] = {
 }
 """Metadata columns that every table has: position, last operation (I or U), and the source's commit time."""
 
-_STREAM = Metadata("string", "place of the change in the source's own log; NULL where the files do not tell")
-
-_OWN: Mapping[Mode, Mapping[str, Metadata]] = {
-    Mode.MIRROR: {},
-    Mode.SOFT_DELETE: {
-        ROW_POSITION: Metadata("string", "place of the change that the row's values are from; before _cdc_position once it is deleted"),
-        DELETED: Metadata("boolean", "whether the row is deleted at the source, or has left the filter"),
-        DELETED_AT: Metadata("timestamp", "commit time of the change that deleted the row; NULL while it is there"),
-    },
-    Mode.HISTORY: {
-        STREAM: _STREAM,
-        VALID_FROM: Metadata("timestamp", "commit time of the change that made this version; never before the end of the one before"),
-        VALID_TO: Metadata("timestamp", "when this version ended, exclusive; NULL while it is the current one"),
-        IS_CURRENT: Metadata("boolean", "whether this version is the row at the source now"),
-        DELETE_POSITION: Metadata("string", "place of the change that deleted the row at the end of this version; NULL otherwise"),
-    },
-    Mode.APPEND: {
-        STREAM: _STREAM,
-        KEY_BEFORE: Metadata("string", "the key that the row had before this change of it, as JSON; NULL where it stayed"),
-    },
-}
-
-
-def own_columns(mode: Mode) -> Mapping[str, Metadata]:
-    """Return the metadata columns that only tables of this mode have."""
-    return _OWN[mode]
-
-
-def metadata_columns(mode: Mode) -> Mapping[str, Metadata]:
-    """Return all metadata columns of a table of this mode, in their order."""
-    return {**METADATA_COLUMNS, **_OWN[mode]}
-
-
-def mode_of(columns: Collection[str]) -> Mode:
-    """Return the mode of a table that has ``columns``; a table without any mode's own columns is a mirror."""
-    return next((mode for mode, own in _OWN.items() if own and all(name in columns for name in own)), Mode.MIRROR)
+STREAM_PLACE = Metadata("string", "place of the change in the source's own log; NULL where the files do not tell")
+"""The column of modes that recognise a change which DMS writes again."""

@@ -1,8 +1,9 @@
-"""The MERGE of ``mirror``. Pure."""
+"""Mode ``mirror``: the rows that the source has now. Pure."""
 
 from collections.abc import Sequence
 
 from dms_iceberg.modes.statement import MergeSource
+from dms_iceberg.modes.table_mode import TableMode, Truncate
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, OP, POSITION
 from dms_iceberg.sql.quoting import quote
 
@@ -37,3 +38,21 @@ def merge_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequ
 def insert_columns(columns: Sequence[str]) -> list[str]:
     """Return the quoted columns of an append, metadata columns last."""
     return [*(quote(column) for column in columns), POSITION, OP, COMMITTED_AT]
+
+
+MIRROR = TableMode(
+    name="mirror",
+    row_select=insert_columns,
+    inserted=f"NOT {DELETE}",
+    merge_sql=merge_sql,
+    direct_select=lambda columns: [*insert_columns(columns), DELETE],
+    truncate=Truncate(
+        lambda position, _: f"{POSITION} < {position}",
+        lambda name, ends, *_: f"DELETE FROM {name} WHERE {ends}",
+    ),
+    forgets_older=True,
+    is_replaced_by_load=True,
+    takes_partial_updates=True,
+    is_bulk_loaded=True,
+    is_verified=True,
+)
