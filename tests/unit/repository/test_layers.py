@@ -31,8 +31,8 @@ LAYERS = (
     {"source"},
     {"dms"},
     {"spark"},
-    {"modes"},
     {"config"},
+    {"modes"},
     {"storage"},
     {"sql"},
     {"errors", "logs", "failpoints", "secrets"},
@@ -127,6 +127,14 @@ def test_few_modules_talk_to_aws() -> None:
         if any(re.match(r"(boto3|botocore)\b", name) for name, _ in _imports(path))
     }
     assert talking == {"storage/s3.py", "config/s3.py", "secrets.py", "spark/failures.py", "watch/queue.py"}
+
+
+def test_few_modules_tell_the_modes_apart_by_name() -> None:
+    """All others ask a mode's description in `modes/`, so another mode needs no change of theirs."""
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in PACKAGE.rglob("*.py") if _room(path) != "modes"}
+    assert len({path for path, text in texts.items() if re.search(r"\bMode\.[A-Z]", text)}) <= 6
+    single = re.compile(r"^from dms_iceberg\.modes\.\w+ import .*\b(SOFT_DELETE|HISTORY|APPEND)\b", re.MULTILINE)
+    assert not [path for path, text in texts.items() if single.search(text)]
 
 
 def test_architecture_has_the_packages_in_this_order() -> None:
