@@ -37,6 +37,8 @@ def test_what_is_a_log_is_only_appended_to(mode: TableMode) -> None:
     assert mode.is_log == (mode.merge_sql is None) == (mode.truncate is None) == bool(mode.has_values)
     assert mode.keeps_every_change or not (mode.is_log or mode.has_versions)
     assert not (mode.keeps_every_change and mode.direct_select)
+    # A load is merged into the others by this column.
+    assert mode.is_log or mode.is_replaced_by_load or mode.mark
 
 
 def test_only_a_mirror_is_what_the_source_is() -> None:
