@@ -20,9 +20,10 @@ from dms_iceberg.changes.normalise import half_sql, imaged_sql, moved_sql, norma
 from dms_iceberg.changes.partial_updates import kept_columns, mark_select
 from dms_iceberg.changes.present_names import present_names
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import BronzeFormat, Config, Mode, Table
+from dms_iceberg.config.model import BronzeFormat, Config, Table
 from dms_iceberg.config.salts import resolve_salt
 from dms_iceberg.context import RunContext
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     CORRUPT,
@@ -190,7 +191,7 @@ class Cleaner:
         frame = frame.selectExpr(*last, *further, *([MISPLACED] if kept else []), *([REFUSED] if refusal else []))
         if kept:
             frame = _rejecting(frame, f"CASE WHEN {OLD_KEY} = 0 THEN {MISPLACED} END").drop(MISPLACED)
-        if self.table.mode is Mode.HISTORY:
+        if table_mode(self.table.mode).has_versions:
             frame = _rejecting(
                 frame, f"CASE WHEN {COMMITTED_AT} IS NULL THEN 'no_time: the change has no commit time, and its version no beginning' END"
             )

@@ -10,19 +10,19 @@ is the n-th of each other file.
 from collections.abc import Iterable, Mapping, Sequence
 
 from dms_iceberg.bronze.position import CLOCK_DIGITS, COUNTER_DIGITS, FILE_DIGITS, load_prefix
-from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.config.model import Change, Table
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION, STREAM
 from dms_iceberg.sql.json_text import TIMES, options_sql
 from dms_iceberg.sql.quoting import quote
 
 _CLOSED = f"substr({POSITION}, -{FILE_DIGITS + COUNTER_DIGITS}, {FILE_DIGITS})"
-_MODES = (Mode.APPEND, Mode.HISTORY)
 
 
 def is_identified(table: Table) -> bool:
     """Whether the table's mode must recognise repeated changes."""
-    return table.mode in _MODES
+    return table_mode(table.mode).keeps_every_change
 
 
 def stream_sql(columns: Iterable[str], change: Change) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from dms_iceberg.changes.mapping import SilverColumn, masked_sql
-from dms_iceberg.config.model import Mask, Mode, Table
+from dms_iceberg.config.model import Mask, Table
 from dms_iceberg.config.partition import PartitionField, parse_partition
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.sql.cdc_columns import OP
 from dms_iceberg.sql.quoting import string_literal
 from dms_iceberg.sql.types import decimal_of
@@ -31,7 +32,7 @@ def partition_problems(table: Table, column: SilverColumn, value: str, type_: st
     elif column.declared.mask is not None:
         return
     # A delete writes its key only where deletes are rows.
-    guard = "" if column.is_key and table.mode is Mode.APPEND else f"{OP} <> 'D' AND "
+    guard = "" if column.is_key and table_mode(table.mode).is_log else f"{OP} <> 'D' AND "
     for text in table.partition_by:
         field = parse_partition(text)
         if field.column.casefold() != column.name.casefold():

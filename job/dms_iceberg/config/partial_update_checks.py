@@ -1,8 +1,9 @@
 """Checks of columns that an update may leave out; they refuse before a run what cannot be right."""
 
 from dms_iceberg.config.check_context import Place
-from dms_iceberg.config.model import BronzeFormat, Column, Mode, NullInUpdate, Table
+from dms_iceberg.config.model import BronzeFormat, Column, NullInUpdate, Table
 from dms_iceberg.config.problems import item
+from dms_iceberg.modes.lookup import table_mode
 
 
 def check_kept(place: Place) -> None:
@@ -10,17 +11,18 @@ def check_kept(place: Place) -> None:
 
     A filter, rule or expression would see NULL instead of the value that the row keeps, and evaluate to a wrong result.
     """
+    is_allowed = table_mode(place.table.mode).takes_partial_updates
     for index, column in enumerate(place.table.columns):
         if column.null_in_update is NullInUpdate.KEEP:
             path = f"{item(place.at('columns'), index)}.null_in_update"
             _check_column(place, path, column)
-            if place.table.mode is not Mode.MIRROR:
+            if not is_allowed:
                 place.problems.add(path, f"found 'keep' with mode '{place.table.mode}'; allowed with it: 'set'. 'keep' needs mode 'mirror'")
     bronze = place.config.bronze
-    if place.table.mode is not Mode.MIRROR and bronze.format is BronzeFormat.CSV and bronze.csv.no_supplement is not None:
+    if not is_allowed and bronze.format is BronzeFormat.CSV and bronze.csv.no_supplement is not None:
         place.add(
             "mode",
-            f"found '{place.table.mode}' with bronze.csv.no_supplement; allowed with that: '{Mode.MIRROR}'. Set the endpoint's "
+            f"found '{place.table.mode}' with bronze.csv.no_supplement; allowed with that: 'mirror'. Set the endpoint's "
             "UseCsvNoSupValue to false and no_supplement to null, or use Parquet",
         )
 

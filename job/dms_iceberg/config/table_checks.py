@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from dms_iceberg.config.check_context import Place
 from dms_iceberg.config.column_checks import check_columns
 from dms_iceberg.config.key_columns import key_column, silver_key
-from dms_iceberg.config.model import BronzeFormat, Column, Mode, OtherColumns, Table
+from dms_iceberg.config.model import BronzeFormat, Column, OtherColumns, Table
 from dms_iceberg.config.partial_update_checks import check_kept
 from dms_iceberg.config.partition import PartitionError, PartitionField, parse_partition, unfit_type
 from dms_iceberg.config.problems import item, suggestion
 from dms_iceberg.config.property_checks import check_properties
 from dms_iceberg.config.publish import column_of
 from dms_iceberg.config.types import TypeTextError, canonical_type
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.sql.json_documents import full_names
 
 
@@ -157,19 +158,19 @@ def _check_publish(place: Place) -> None:
 
 
 def _check_history(place: Place) -> None:
-    table = place.table
+    table, mode = place.table, table_mode(place.table.mode)
     _check_names(place, "track_columns", table.track_columns)
     change = place.config.bronze.change
-    if change.orders_by_file and table.mode in (Mode.APPEND, Mode.HISTORY):
+    if change.orders_by_file and mode.keeps_every_change:
         place.add(
             "mode",
             f"found '{table.mode}', but bronze.change.timestamp_column and sequence_column are null: such a table keeps every change once, "
             "and without the commit time nothing tells a change that DMS writes again from another one. Name the column that the task "
             "writes (TimestampColumnName, $AR_H_CHANGE_SEQ); allowed without: 'mirror', 'soft_delete'",
         )
-    elif table.mode is Mode.HISTORY and change.timestamp_column is None:
-        place.add("mode", "found 'history', which needs the commit times of changes; name bronze.change.timestamp_column")
-    if table.track_columns and table.mode is not Mode.HISTORY:
+    elif mode.has_versions and change.timestamp_column is None:
+        place.add("mode", f"found '{table.mode}', which needs the commit times of changes; name bronze.change.timestamp_column")
+    if table.track_columns and not mode.has_versions:
         place.add("track_columns", f"found with mode '{table.mode}'; it belongs to mode 'history'. Remove it")
     keys = {name.casefold() for name in silver_key(table)}
     for index, name in enumerate(table.track_columns):

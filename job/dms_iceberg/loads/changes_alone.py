@@ -6,9 +6,10 @@ that such a table has all of its rows.
 
 import attrs
 
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.loads.load_marker import LoadMarker, read_marker
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
@@ -56,7 +57,7 @@ def is_of_changes_alone(table: Table, progress: Progress, pending: Pending) -> b
     A truncate is as good as a load: the source table was empty then. A log of changes (``append``) needs neither.
     """
     is_known = progress.load_told or progress.truncated or progress.loads != MergedLoads() or pending.loads
-    return table.mode is not Mode.APPEND and not is_known and bool(progress.frontier or any(file.is_cdc for file in pending.files))
+    return not table_mode(table.mode).is_log and not is_known and bool(progress.frontier or any(file.is_cdc for file in pending.files))
 
 
 def _warning(table: Table, marker: LoadMarker | None) -> str:

@@ -16,13 +16,14 @@ import attrs
 import structlog
 
 from dms_iceberg.bronze.keys import BronzeFile, digits_of, shown_time
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
 from dms_iceberg.loads.load_marker import MARKER_FOLDER
 from dms_iceberg.loads.reload import load_transaction
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import FileBatch
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
@@ -194,7 +195,7 @@ def complete(here: TableContext, found: BranchState, planned_on: int | None) -> 
     done += rebuild_branches(target)
     kept = kept_rows(here, found, branch)
     warnings = kept.warnings(here)
-    if table.mode is Mode.MIRROR:
+    if table_mode(table.mode).is_replaced_by_load:
         transaction = switch_transaction(here, found, branch, planned_on, kept)
     else:
         transaction = load_transaction(here, found, branch, planned_on, kept)
@@ -224,7 +225,7 @@ def has_bronze(store: ObjectStore) -> bool:
 
 def is_replaced(table: Table, found: BranchState) -> bool:
     """Whether a load is being built that will replace the table's content, with its rows and its key."""
-    return found.branch is not None and table.mode is Mode.MIRROR
+    return found.branch is not None and table_mode(table.mode).is_replaced_by_load
 
 
 def completed(table: Table, found: BranchState) -> str:

@@ -9,11 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import is_load_sql, load_prefix
-from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BranchState
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.loads.moments import Effect
-from dms_iceberg.merge.present_rows import PRESENT
+from dms_iceberg.modes.lookup import mode_of
 from dms_iceberg.progress.progress import PROGRESS_KEY
 from dms_iceberg.quarantine.rejected_key import silver_key_sql
 from dms_iceberg.quarantine.rejected_rows import open_rows
@@ -21,7 +20,6 @@ from dms_iceberg.silver.branch_summary import branch_summary, withheld_by
 from dms_iceberg.silver.memory.cleaning import Cleaning
 from dms_iceberg.silver.memory.key import key_property, silver_key_of
 from dms_iceberg.silver.memory.withheld import Withheld
-from dms_iceberg.silver.schema.metadata_columns import mode_of
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import POSITION
 from dms_iceberg.sql.quoting import string_literal
@@ -82,7 +80,7 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     context, table, target = here.context, here.table, here.target
     rejected = open_rows(context.spark, context.config, table, found.progress) if found.head is not None else None
     mode = mode_of(target.all_columns())
-    if rejected is None or mode is Mode.APPEND or target.head() is None or (found.rebuild and mode is not Mode.MIRROR):
+    if rejected is None or mode.is_log or target.head() is None or (found.rebuild and not mode.is_replaced_by_load):
         return Kept()
     # A change that was rejected is newer than the load, which has the row of its key.
     rejected = rejected.where(f"position IS NULL OR {is_load_sql('position', found.progress.load)}")
@@ -90,11 +88,11 @@ def kept_rows(here: TableContext, found: BranchState, branch: str) -> Kept:
     names = silver_key_of(table, types)
     keys = rejected.select(expr(silver_key_sql("key", {name: types[name] for name in names})).alias(_KEY))
     readable = keys.where(f"{_KEY} IS NOT NULL").select(f"{_KEY}.*").distinct()
-    present = target.rows().where(is_earlier_sql(found.progress.load) if found.rebuild else PRESENT.get(mode, "true"))
-    loaded = target.rows(branch).where(PRESENT.get(mode, "true")).select(*names)
+    present = target.rows().where(is_earlier_sql(found.progress.load) if found.rebuild else mode.present)
+    loaded = target.rows(branch).where(mode.present).select(*names)
     # Joined by values as in a MERGE: a double -0.0 is the key 0.0, and NaN is NaN.
     rows = present.join(readable, names, "left_semi").join(loaded, names, "left_anti").select(*target.all_columns())
-    return Kept(rows, mode is not Mode.MIRROR or _is_made_alike(here, branch), keys.where(f"{_KEY} IS NULL").count())
+    return Kept(rows, not mode.is_replaced_by_load or _is_made_alike(here, branch), keys.where(f"{_KEY} IS NULL").count())
 
 
 def is_made_as_declared(here: TableContext) -> bool:
@@ -140,14 +138,14 @@ def load_effect(here: TableContext, found: BranchState, branch: str) -> Effect:
     """Count how many present rows leave with a load, by key; the log of mode ``append`` loses none."""
     table, target = here.table, here.target
     mode = mode_of(target.all_columns())
-    present = target.rows().where(PRESENT.get(mode, "true"))
+    present = target.rows().where(mode.present)
     rows = present.count()
-    if mode is Mode.APPEND:
+    if mode.is_log:
         return Effect(0, rows)
     if found.head is None:
         return Effect(rows)
     names = silver_key_of(table, target.column_types())
-    loaded = target.rows(branch).where(PRESENT.get(mode, "true")).select(*names)
+    loaded = target.rows(branch).where(mode.present).select(*names)
     kept = kept_rows(here, found, branch)
     stay = kept.rows.count() if kept.rows is not None and kept.stay else 0
     leave = present.join(loaded, names, "left_anti").count() - stay

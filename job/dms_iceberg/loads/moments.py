@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import attrs
 
 from dms_iceberg.bronze.keys import SEGMENT_DIGITS, BronzeFile, earlier, shown_time
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.config.problems import first_of
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.zone_names import NEW_EPOCH, refuse_local_names
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.merged_loads import MergedLoads
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
@@ -138,7 +139,7 @@ def _refuse_too_early(table: Table, main: Progress, pending: Pending, started: s
 
 def _refuse_twice(table: Table, main: Progress, pending: Pending, started: str) -> None:
     """Refuse where change files from after the moment are merged into the content that a mode keeps: they would be merged again."""
-    if table.mode not in (Mode.APPEND, Mode.HISTORY):
+    if not table_mode(table.mode).keeps_every_change:
         return
     twice = [file for file in pending.files if file.is_cdc and main.has_merged_version(file)]
     if twice:

@@ -15,13 +15,14 @@ from dms_iceberg.bronze.keys import BronzeFile, Truncate, digits_of, earlier, sh
 from dms_iceberg.bronze.listing import list_bronze
 from dms_iceberg.bronze.moved_keys import without_copies
 from dms_iceberg.bronze.position import load_prefix
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.context import BranchState
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.epochs import discard_sql
 from dms_iceberg.loads.kept_rows import kept_rows, switch_transaction
 from dms_iceberg.loads.rebuild_check import check_rebuilt
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.pending import Pending, applied_truncates, new_loads, pending_files
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.check_configuration import configuration_text
@@ -142,7 +143,7 @@ def _lost_between(listing: Sequence[BronzeFile], main: Progress) -> str | None:
 
 
 def _refuse_earlier_loads(table: Table, target: TargetTable, main: Progress) -> None:
-    if table.mode is Mode.MIRROR:
+    if table_mode(table.mode).is_replaced_by_load:
         return
     columns = [name for name in (POSITION, ROW_POSITION) if name in target.all_columns()]
     oldest = f"min(least({', '.join(columns)}))" if len(columns) > 1 else f"min({POSITION})"

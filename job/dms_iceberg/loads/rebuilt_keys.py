@@ -4,16 +4,11 @@ from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BranchState
 from dms_iceberg.loads.kept_rows import is_earlier_sql
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.silver.table_context import TableContext
-from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
 from dms_iceberg.sql.quoting import quote
-
-_SINGLE = {Mode.HISTORY: f"CAST({IS_CURRENT} AS int)", Mode.APPEND: "0"}
-"""SQL that is 1 for rows of which a key may have only one."""
-_LIVE = _SINGLE | {Mode.SOFT_DELETE: f"CAST(NOT coalesce({DELETED}, false) AS int)"}
 
 
 @attrs.frozen
@@ -47,14 +42,13 @@ def compare(here: TableContext, found: BranchState, key: Sequence[str], *, same:
         same: whether the table's keys were built as the configuration builds them; otherwise only ``doubled`` and ``earlier``
             mean something.
     """
-    table, target, branch = here.table, here.target, str(found.branch)
+    mode, target, branch = table_mode(here.table.mode), here.target, str(found.branch)
     # In one column: so no key column's name can collide with one that Spark gives an aggregate.
     one = f"struct({', '.join(map(quote, key))}) AS _cdc_key"
     # Other modes refuse rows of earlier loads (`_refuse_earlier_loads`).
-    earlier = f"CAST({is_earlier_sql(found.progress.load)} AS int)" if table.mode is Mode.MIRROR else "0"
-    live, single = _LIVE.get(table.mode, "1"), _SINGLE.get(table.mode, "1")
-    before = {"old": f"1 - {earlier}", "earlier": earlier, "new": "0", "was": live, "is": "0", "single": "0", "rows": "-1"}
-    after = {"old": "0", "earlier": "0", "new": "1", "was": "0", "is": live, "single": single, "rows": "1"}
+    earlier = f"CAST({is_earlier_sql(found.progress.load)} AS int)" if mode.is_replaced_by_load else "0"
+    before = {"old": f"1 - {earlier}", "earlier": earlier, "new": "0", "was": mode.live, "is": "0", "single": "0", "rows": "-1"}
+    after = {"old": "0", "earlier": "0", "new": "1", "was": "0", "is": mode.live, "single": mode.single, "rows": "1"}
     sides = [
         rows.selectExpr(one, *(f"{sql} AS _cdc_{name}" for name, sql in values.items()))
         for rows, values in ((target.rows(), before), (target.rows(branch), after))
@@ -69,6 +63,6 @@ def compare(here: TableContext, found: BranchState, key: Sequence[str], *, same:
         f"count_if({f'{stayed} > {new}' if same else f'{stayed} = 1'})",
         f"count_if({is_} > {was})",
         f"count_if({was} > {is_} AND {new} = 1)",
-        "coalesce(sum(greatest(-`sum(_cdc_rows)`, 0)), 0)" if table.mode is Mode.APPEND else "0",
+        "coalesce(sum(greatest(-`sum(_cdc_rows)`, 0)), 0)" if mode.is_log else "0",
     ).collect()[0]
     return Difference(*row)

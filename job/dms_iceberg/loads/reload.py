@@ -14,20 +14,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import FILE_DIGITS, load_position
-from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BranchState, RunContext
 from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.loads.kept_rows import Kept
 from dms_iceberg.merge import versions
 from dms_iceberg.merge.history import build_versions
-from dms_iceberg.merge.present_rows import PRESENT
-from dms_iceberg.merge.soft_delete import soft_delete_sql
-from dms_iceberg.merge.statement import MergeSource
 from dms_iceberg.merge.write import named_view
+from dms_iceberg.modes.history import ACTION
+from dms_iceberg.modes.lookup import table_mode
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.progress.progress import ACCOUNTING_KEY, PROGRESS_KEY, Progress
 from dms_iceberg.silver.memory.key import silver_key_of
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.sql.cdc_columns import (
@@ -38,7 +36,6 @@ from dms_iceberg.sql.cdc_columns import (
     DELETED_AT,
     FILTERED,
     IN_QUARANTINE,
-    IS_CURRENT,
     OLD_KEY,
     OP,
     POSITION,
@@ -73,12 +70,6 @@ class Difference:
     load: int
     loaded_at: str
 
-    def merge_sql(self, name: str, view: str, mode: Mode) -> str:
-        """Return the MERGE of a view of these differences into a table."""
-        if mode is Mode.SOFT_DELETE:
-            return soft_delete_sql(name, MergeSource(view), self.key, self.values, compare=False)
-        return versions.history_sql(name, MergeSource(view), self.key, self.values)
-
     @property
     def position(self) -> str:
         """SQL of the position of the deletes: below every row of the load."""
@@ -99,19 +90,20 @@ def load_transaction(here: TableContext, found: BranchState, branch: str, planne
         PlanIsStaleError: another writer committed since ``planned_on``.
         TargetError: rows of the load do not tell whether they are present.
     """
-    context, table, target = here.context, here.table, here.target
+    context, target, mode = here.context, here.target, table_mode(here.table.mode)
     properties = {PROGRESS_KEY: found.progress.to_json(), ACCOUNTING_KEY: _accounting(context, target, found.progress, branch)}
     transaction = target.transaction(planned_on)
     loaded = target.rows(branch)
-    if table.mode is Mode.APPEND:
+    merge_sql = mode.merge_sql
+    if merge_sql is None:
         transaction.append(loaded, properties)
         return transaction
-    mark, present = DELETED if table.mode is Mode.SOFT_DELETE else IS_CURRENT, PRESENT[table.mode]
-    _refuse_unmarked(here, loaded, mark, branch)
-    made = _difference(here, loaded.where(present), target.rows().where(present), found.progress.load, kept)
-    rows = _states(made) if table.mode is Mode.SOFT_DELETE else _versions(made, target.rows())
+    _refuse_unmarked(here, loaded, mode.mark, branch)
+    made = _difference(here, loaded.where(mode.present), target.rows().where(mode.present), found.progress.load, kept)
+    rows = _versions(made, target.rows()) if mode.has_versions else _states(made)
     with named_view(context, rows) as view:
-        transaction.execute(lambda name: made.merge_sql(name, view, table.mode), properties)
+        source = MergeSource(view)
+        transaction.execute(lambda name: merge_sql(name, source, made.key, made.values, compare=False), properties)
     return transaction
 
 
@@ -141,7 +133,7 @@ def _accounting(context: RunContext, target: TargetTable, progress: Progress, br
 
 
 def _difference(here: TableContext, loaded: DataFrame, present: DataFrame, load: int, kept: Kept) -> Difference:
-    table, own = here.table, metadata_columns(here.table.mode)
+    table, own = here.table, table_mode(here.table.mode).metadata_columns
     types = here.target.all_columns()
     silver = [name for name in types if name not in own]
     key = silver_key_of(table, silver)
@@ -196,4 +188,4 @@ def _versions(difference: Difference, stored: DataFrame) -> DataFrame:
     events = events.unionByName(stored.selectExpr(*versions.version_events(key, values)))
     ends = stored.where(f"{DELETE_POSITION} IS NOT NULL").selectExpr(*versions.end_events(key, values))
     made = build_versions(events.unionByName(ends), versions.steps(key, values, (), difference.load, {}, whole=True), key, values)
-    return made.where(f"{versions.ACTION} IS NOT NULL")
+    return made.where(f"{ACTION} IS NOT NULL")

@@ -17,10 +17,10 @@ from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.loads.moments import Effect
 from dms_iceberg.loads.truncate_sql import goes_sql, truncate_row, truncate_sql
+from dms_iceberg.modes.lookup import mode_of, table_mode
 from dms_iceberg.progress.pending import Pending
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import RowCounts, summary_properties
-from dms_iceberg.silver.schema.metadata_columns import mode_of
 from dms_iceberg.silver.table import TargetTable
 from dms_iceberg.silver.table_context import TableContext
 
@@ -122,7 +122,7 @@ def apply_truncate(here: TableContext, found: BranchState, at: str) -> tuple[str
         PlanIsStaleError: another writer committed after ``found`` was read.
     """
     context, table, target = here.context, here.table, here.target
-    load, mode = found.progress.load, table.mode
+    load, mode = found.progress.load, table_mode(table.mode)
     properties = summary_properties(found.progress.with_truncate(at), RowCounts(), 0, context.run_id, truncated_at=at)
     transaction = target.transaction(found.head, found.branch)
     sql = truncate_sql(target.sql_name, mode, load, at)

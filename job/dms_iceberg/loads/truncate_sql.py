@@ -3,35 +3,17 @@
 from collections.abc import Mapping
 
 from dms_iceberg.bronze.position import truncate_position
-from dms_iceberg.config.model import Mode
-from dms_iceberg.sql.cdc_columns import (
-    COMMITTED_AT,
-    DELETE_POSITION,
-    DELETED,
-    DELETED_AT,
-    IS_CURRENT,
-    OP,
-    OP_TRUNCATE,
-    POSITION,
-    VALID_FROM,
-    VALID_TO,
-)
+from dms_iceberg.modes.table_mode import TableMode
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, OP_TRUNCATE, POSITION
 from dms_iceberg.sql.quoting import quote, string_literal, timestamp_literal
 
 
-def goes_sql(mode: Mode, load: int, at: str) -> str | None:
+def goes_sql(mode: TableMode, load: int, at: str) -> str | None:
     """SQL that is true for rows which a truncate at ``at`` (17 digits) ends; None in mode ``append``, where rows stay."""
-    position, time = string_literal(truncate_position(load, at)), timestamp_literal(at)
-    before = f"{POSITION} < {position}"
-    if mode is Mode.SOFT_DELETE:
-        return f"{before} AND NOT {DELETED}"
-    if mode is Mode.HISTORY:
-        # A next version or a delete after the truncate applied to a table that no longer had the row.
-        return f"{before} AND coalesce({DELETE_POSITION} > {position}, {IS_CURRENT} OR {VALID_TO} >= {time})"
-    return before if mode is Mode.MIRROR else None
+    return mode.truncate.ends(*_place(load, at)) if mode.truncate is not None else None
 
 
-def truncate_sql(name: str, mode: Mode, load: int, at: str) -> str | None:
+def truncate_sql(name: str, mode: TableMode, load: int, at: str) -> str | None:
     """Return the statement that truncates a table.
 
     Args:
@@ -43,15 +25,10 @@ def truncate_sql(name: str, mode: Mode, load: int, at: str) -> str | None:
     Returns:
         None in mode ``append``, whose log gets a row instead (`truncate_row`).
     """
-    goes, position, time = goes_sql(mode, load, at), string_literal(truncate_position(load, at)), timestamp_literal(at)
-    if mode is Mode.MIRROR:
-        return f"DELETE FROM {name} WHERE {goes}"
-    if mode is Mode.SOFT_DELETE:
-        return f"UPDATE {name} SET {POSITION} = {position}, {DELETED} = true, {DELETED_AT} = {time} WHERE {goes}"
-    if mode is Mode.HISTORY:
-        ended = f"{VALID_TO} = greatest({VALID_FROM}, {time}), {IS_CURRENT} = false, {DELETE_POSITION} = {position}"
-        return f"UPDATE {name} SET {ended} WHERE {goes}"
-    return None
+    if mode.truncate is None:
+        return None
+    place = _place(load, at)
+    return mode.truncate.sql(name, mode.truncate.ends(*place), *place)
 
 
 def truncate_row(columns: Mapping[str, str], load: int, at: str) -> list[str]:
@@ -62,3 +39,8 @@ def truncate_row(columns: Mapping[str, str], load: int, at: str) -> list[str]:
         COMMITTED_AT: timestamp_literal(at),
     }
     return [f"CAST({known.get(name, 'NULL')} AS {type_}) AS {quote(name)}" for name, type_ in columns.items()]
+
+
+def _place(load: int, at: str) -> tuple[str, str]:
+    """SQL of a truncate's position and of its time."""
+    return string_literal(truncate_position(load, at)), timestamp_literal(at)

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from itertools import islice, takewhile
 
 from dms_iceberg.changes.identity import clock_prefix, known_clock
-from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.config.model import Change, Table
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.iceberg.rows.not_possible import NotPossibleError
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct.delta import REPLACED_KEY
 from dms_iceberg.merge.merge_input import MergeInput
 from dms_iceberg.merge.present_rows import hides_rows
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.quarantine.open_count import count_resolved_since
 from dms_iceberg.silver.table_context import TableContext
@@ -56,8 +57,8 @@ def asked_property(batch: BatchContext, merge_input: MergeInput) -> dict[str, st
     Such are: of a table that was never loaded or leaves rows out; with older or repeated changes, or a truncate; of a load, rebuild or
     replay.
     """
-    planned, modes = batch.planned, (Mode.MIRROR, Mode.SOFT_DELETE)
-    is_usual = batch.table.mode not in modes or hides_rows(batch.table) or merge_input.late or planned.is_replay or bool(planned.following)
+    planned, mode = batch.planned, table_mode(batch.table.mode)
+    is_usual = mode.keeps_every_change or hides_rows(batch.table) or merge_input.late or planned.is_replay or bool(planned.following)
     is_loaded = bool(planned.progress.loads.entries or planned.progress.loads.segments)
     is_first = planned.branch_state.head is None or planned.branch_state.branch is not None or not is_loaded
     # Changes up to this clock may be written again: their deletes find no row.

@@ -18,6 +18,7 @@ from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import USABLE
 from dms_iceberg.merge.collapse_frames import SINGLE_TASK_BYTES
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
+from dms_iceberg.modes.append import NEW
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
@@ -37,7 +38,6 @@ from dms_iceberg.sql.cdc_columns import (
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote
 
-NEW = "_cdc_new"
 _KNOWN = "_cdc_known"
 _PLACE = "_cdc_place"
 _COUNTED = f"{OLD_KEY} = 0"
@@ -87,11 +87,6 @@ def changelog_batch(batch: BatchContext) -> MergeInput:
     finally:
         changes.unpersist()
     return MergeInput(rows, counts, (), clocks is not None, as_it_is)
-
-
-def changelog_columns(shape: Shape) -> list[str]:
-    """Return the quoted columns of a table of mode ``append``."""
-    return [*map(quote, shape.key), *map(quote, shape.values), POSITION, OP, COMMITTED_AT, STREAM, KEY_BEFORE]
 
 
 def _row_select(shape: Shape) -> list[str]:

@@ -14,14 +14,15 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import load_position
 from dms_iceberg.changes.partial_updates import kept_columns
-from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.staged_files import Staged
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.merge.rising_keys import rising_keys
-from dms_iceberg.merge.statement import KeyRange, insert_columns
+from dms_iceberg.merge.statement import KeyRange
+from dms_iceberg.modes.lookup import table_mode
+from dms_iceberg.modes.mirror import insert_columns
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote
@@ -104,7 +105,7 @@ def _keys_once(batch: BatchContext, cleaned: DataFrame) -> _Once | None:
 
 def _may_be_bulk(batch: BatchContext) -> bool:
     """Whether a batch is a large part of the first load of a mirror, before any change, and its rows depend on no others."""
-    plain = batch.table.mode is Mode.MIRROR and not kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns)
+    plain = table_mode(batch.table.mode).is_bulk_loaded and not kept_columns(batch.context.config.bronze, batch.table, batch.shape.columns)
     begins = not batch.planned.progress.frontier and not batch.planned.effective_truncates and not batch.planned.is_replay
     return plain and begins and batch.planned.batch.is_load and batch.planned.batch.size >= BULK_BYTES
 

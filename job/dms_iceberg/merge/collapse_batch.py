@@ -8,7 +8,6 @@ from pyspark.sql.functions import expr
 
 from dms_iceberg.bronze.position import begin_before
 from dms_iceberg.changes.partial_updates import count_aggregates, kept_columns
-from dms_iceberg.config.model import Mode
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import fill_forward as fill
 from dms_iceberg.merge.batch_context import BatchContext, Transform
@@ -23,6 +22,7 @@ from dms_iceberg.merge.late.older_files import OlderFiles, SecondLook, older_fil
 from dms_iceberg.merge.late.truncates import apply_truncates
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.present_rows import present
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
 from dms_iceberg.spark.kept_plans import as_planned_now
 from dms_iceberg.sql.cdc_columns import N_LACKING, N_MOVED, OP, POSITION, STALE
@@ -264,7 +264,7 @@ class _SecondPass:
         To a mirror such a row is as good as none, and Iceberg does not read files that have no other. In `soft_delete` changes of older
         files are compared with the table, too.
         """
-        return [f"{POSITION} >= {string_literal(self.first.row_counts.low)}"] if self.batch.table.mode is Mode.MIRROR else []
+        return [f"{POSITION} >= {string_literal(self.first.row_counts.low)}"] if table_mode(self.batch.table.mode).forgets_older else []
 
     def _ranges(self) -> list[str]:
         """Return conditions on the table's rows that hold for all keys of usable changes of the batch."""

@@ -6,14 +6,15 @@ Keys become equal where DMS writes different values as one (a bare ``numeric`` r
 
 from dms_iceberg.bronze.keys import REPAIR_FOLDER
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Change, Mode
+from dms_iceberg.config.model import Change
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.absent_keys import BEGINS, asked_figures, loaded_until_sql, replaced_rows
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.collapse import key_ends
 from dms_iceberg.merge.crowded.suspicion import ARRIVES, LEFT_AT, commit_sql
 from dms_iceberg.merge.merge_input import MergeInput, key_ranges
-from dms_iceberg.merge.present_rows import PRESENT, hides_rows
+from dms_iceberg.merge.present_rows import hides_rows
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.sql.cdc_columns import FILE, N_FILTERED, N_GOOD, POSITION
 from dms_iceberg.sql.json_text import json_sql
 from dms_iceberg.sql.quoting import quote, string_literal
@@ -77,7 +78,7 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
     """
     if batch.planned.is_replay or not {_SURPLUS, _FRESH} & merge_input.figures.keys():
         return ()
-    is_plain = batch.table.mode is Mode.MIRROR or batch.planned.branch_state.branch is None
+    is_plain = table_mode(batch.table.mode).is_replaced_by_load or batch.planned.branch_state.branch is None
     count, example = int(merge_input.figures[_SURPLUS]), merge_input.figures[_EXAMPLE]
     head, before = batch.target.head(batch.planned.branch_state.branch), batch.planned.branch_state.head
     replaced = replaced_rows(head.summary, merge_input.row_counts.latest) if head is not None and before is not None else 0
@@ -114,7 +115,7 @@ def _in_table(batch: BatchContext, merge_input: MergeInput, condition: str) -> t
     asked = merge_input.latest.where(condition)
     # New keys are often higher than all others: then no file of the table is read.
     ends = asked.selectExpr(*key_ends(batch.shape.key)).collect()[0]
-    rows = batch.target.rows_at(before).where(PRESENT.get(batch.table.mode, "true"))
+    rows = batch.target.rows_at(before).where(table_mode(batch.table.mode).present)
     for text in filter(None, (one.sql() for one in key_ranges(batch.shape, ends.asDict()))):
         rows = rows.where(text)
     found = asked.join(rows.select(*keys), batch.shape.key, "left_semi")

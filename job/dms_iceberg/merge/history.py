@@ -14,7 +14,7 @@ from dms_iceberg.bronze.position import is_load_position
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.identity import clock_prefix
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Change, Mode, Table
+from dms_iceberg.config.model import Change, Table
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge import versions
@@ -29,6 +29,7 @@ from dms_iceberg.merge.late.older_files import older_files, rows_in_quarantine, 
 from dms_iceberg.merge.late.truncates import truncate_events, truncates_within
 from dms_iceberg.merge.merge_input import MergeInput, as_it_is, measure, of_the_batch
 from dms_iceberg.merge.statement import KeyRange
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.spark.broadcast import broadcast_if_small, materialised
@@ -44,7 +45,7 @@ _CONCERNED = f"({POSITION} IS NOT NULL OR {suspicion.MOVED_AT} IS NOT NULL)"
 def untimed(table: Table, groups: Sequence[ReadGroup], change: Change) -> list[str]:
     """Return the warning about files without commit times, where each version needs one: their rows are quarantined."""
     without = [group.group.files for group in groups if group.columns.timestamp is None]
-    if table.mode is not Mode.HISTORY or not without:
+    if not table_mode(table.mode).has_versions or not without:
         return []
     count = sum(map(len, without))
     return [

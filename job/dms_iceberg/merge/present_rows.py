@@ -4,13 +4,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from dms_iceberg.config.model import Mode, OnFail, Table
+from dms_iceberg.config.model import OnFail, Table
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.statement import KeyRange
-from dms_iceberg.sql.cdc_columns import DELETED, IS_CURRENT
-
-PRESENT = {Mode.SOFT_DELETE: f"NOT {DELETED}", Mode.HISTORY: IS_CURRENT}
-"""By mode, SQL that is true for such rows, where not all are."""
+from dms_iceberg.modes.lookup import table_mode
 
 
 def hides_rows(table: Table) -> bool:
@@ -20,7 +17,7 @@ def hides_rows(table: Table) -> bool:
 
 def present(batch: BatchContext, ranges: Sequence[KeyRange]) -> DataFrame:
     """Return the rows of the table with keys in ``ranges`` that exist at the source (not deleted, current)."""
-    rows = batch.stored().where(PRESENT.get(batch.table.mode, "true"))
+    rows = batch.stored().where(table_mode(batch.table.mode).present)
     for text in filter(None, (one.sql() for one in ranges)):
         rows = rows.where(text)
     return rows

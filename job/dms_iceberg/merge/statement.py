@@ -1,10 +1,9 @@
-"""The MERGE text and the pruning of its target. Pure."""
+"""The pruning of a MERGE's target. Pure."""
 
 from collections.abc import Sequence
 
 import attrs
 
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, CONTEXT, DELETE, OP, POSITION
 from dms_iceberg.sql.quoting import quote, typed_literal
 
 IN_LIST_KEYS = 200
@@ -54,15 +53,6 @@ def _widened(low: int, high: int, type_: str) -> tuple[str, str] | None:
     return str(max(least, low // step * step)), str(min(most, -(-high // step) * step))
 
 
-def mergeable() -> str:
-    """SQL for the latest changes that a MERGE gets: those of keys with a usable change that is not only read again from bronze.
-
-    The comparison is true for every position. It is there because Spark builds a runtime bloom filter only over a side that it considers
-    selective.
-    """
-    return f"{POSITION} >= '' AND NOT {CONTEXT}"
-
-
 def key_list_sql(alias: str, column: str, type_: str, values: Sequence[str | None]) -> str | None:
     """Return an IN list over one key column for a small batch, None when some of the values have no exact literal."""
     listed = _literals(values, type_)
@@ -76,54 +66,3 @@ def _literals(values: Sequence[str | None], type_: str) -> list[str] | None:
     literals = [typed_literal(value, type_) for value in values if value is not None and len(value) <= LONGEST_LITERAL]
     exact = [literal for literal in literals if literal is not None]
     return exact if len(exact) == len(values) else None
-
-
-@attrs.frozen
-class MergeSource:
-    """The rows that a MERGE writes.
-
-    Attributes:
-        view: name of the view with them.
-        pruning: conditions on the target (alias ``t``) that hold for every key in the view.
-        rewrite: column of the view that is true for rows to be written whatever positions the target's row has; None without one.
-    """
-
-    view: str
-    pruning: Sequence[str] = ()
-    rewrite: str | None = None
-
-    def on(self, columns: Sequence[str]) -> str:
-        """SQL of the ON clause by columns that identify a row."""
-        return " AND ".join([*(f"t.{column} = s.{column}" for column in columns), *self.pruning])
-
-
-def merge_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str], *, compare: bool) -> str:
-    """Return the MERGE of a batch's latest changes.
-
-    Args:
-        target: quoted name of the table.
-        source: the latest changes; their ``rewrite`` is used only with ``compare``.
-        key: silver key columns.
-        values: the other silver columns.
-        compare: the batch may have positions below the table's high-water position, so rows must be compared one by one. For a batch in
-            order the MERGE does not even read the position column of the target.
-
-    There is always a WHEN MATCHED clause: without one Spark plans an append, which no concurrent commit can conflict with.
-    """
-    newer = f"s.{POSITION} > t.{POSITION}"
-    if source.rewrite is not None:
-        newer = f"({newer} OR s.{source.rewrite})"
-    newer = f" AND {newer}" if compare else ""
-    columns = [*(quote(c) for c in (*key, *values)), POSITION, OP, COMMITTED_AT]
-    assignments = ", ".join(f"t.{column} = s.{column}" for column in columns)
-    return (
-        f"MERGE INTO {target} t USING {source.view} s ON {source.on([quote(name) for name in key])} "
-        f"WHEN MATCHED AND s.{DELETE}{newer} THEN DELETE "
-        f"WHEN MATCHED{newer} THEN UPDATE SET {assignments} "
-        f"WHEN NOT MATCHED AND NOT s.{DELETE} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{c}' for c in columns)})"
-    )
-
-
-def insert_columns(columns: Sequence[str]) -> list[str]:
-    """Return the quoted columns of an append, metadata columns last."""
-    return [*(quote(column) for column in columns), POSITION, OP, COMMITTED_AT]

@@ -13,7 +13,7 @@ import attrs
 
 from dms_iceberg.changes.identity import file_sql, identity_sql
 from dms_iceberg.merge.collapse import deletes_sql
-from dms_iceberg.merge.statement import MergeSource
+from dms_iceberg.modes.history import ACTION, SPAN_COLUMNS
 from dms_iceberg.sql.cdc_columns import (
     COMMITTED_AT,
     CONTEXT,
@@ -34,10 +34,8 @@ from dms_iceberg.sql.cdc_columns import (
 from dms_iceberg.sql.json_text import TIMES, options_sql
 from dms_iceberg.sql.quoting import quote
 
-ACTION = "_cdc_action"
 VOID = "_cdc_void"
 """True for a change without an effect on its key (`crowding`), and for the version that it began."""
-_SPAN_COLUMNS = (VALID_FROM, VALID_TO, IS_CURRENT, DELETE_POSITION)
 _GONE, _STORED, _SPAN, _COUNT, _KNOWN, _FILE = "_cdc_gone", "_cdc_stored", "_cdc_span", "_cdc_count", "_cdc_known", "_cdc_of_file"
 _CHOICE, _KEPT, _EFFECTIVE, _PREVIOUS, _NEXT = "_cdc_choice", "_cdc_kept", "_cdc_effective", "_cdc_previous", "_cdc_next"
 _SPAN_TYPE = f"struct<{VALID_FROM}: timestamp, {VALID_TO}: timestamp, {IS_CURRENT}: boolean, {DELETE_POSITION}: string, {STREAM}: string>"
@@ -75,7 +73,7 @@ def version_events(key: Sequence[str], values: Sequence[str]) -> list[str]:
         STREAM,
         f"false AS {_GONE}",
         *_stored(),
-        f"struct({', '.join((*_SPAN_COLUMNS, STREAM))}) AS {_SPAN}",
+        f"struct({', '.join((*SPAN_COLUMNS, STREAM))}) AS {_SPAN}",
         f"false AS {VOID}",
     ]
 
@@ -190,14 +188,9 @@ def _spans(keys: str, *, whole: bool) -> list[Step]:
 
 def _actions() -> Step:
     version = f"{_EFFECTIVE} AND NOT {_GONE}"
-    same = f"struct({', '.join((*_SPAN_COLUMNS, STREAM))}) <=> {_SPAN}"
+    same = f"struct({', '.join((*SPAN_COLUMNS, STREAM))}) <=> {_SPAN}"
     action = f"CASE WHEN {_SPAN} IS NOT NULL AND NOT ({version}) THEN 'remove' WHEN {version} AND NOT ({same}) THEN 'write' END"
     return Step({ACTION: action})
-
-
-def version_columns(key: Sequence[str], values: Sequence[str]) -> list[str]:
-    """Return the quoted columns of a table of mode ``history``."""
-    return [*map(quote, (*key, *values)), POSITION, OP, COMMITTED_AT, STREAM, *_SPAN_COLUMNS]
 
 
 def version_select(key: Sequence[str], values: Sequence[str]) -> list[str]:
@@ -206,7 +199,7 @@ def version_select(key: Sequence[str], values: Sequence[str]) -> list[str]:
         *map(quote, (*key, *values)),
         *(POSITION, OP, COMMITTED_AT),
         STREAM,
-        *(*_SPAN_COLUMNS, ACTION),
+        *(*SPAN_COLUMNS, ACTION),
         f"CASE WHEN {_KEPT} THEN {_COUNT} ELSE 0 END AS {_COUNT}",
         _KNOWN,
     ]
@@ -220,21 +213,3 @@ def version_counts() -> list[str]:
         f"coalesce(sum(CASE WHEN {_KNOWN} THEN {_COUNT} END), 0) AS stale",
         f"count({ACTION}) AS actions",
     ]
-
-
-def history_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str]) -> str:
-    """Return the MERGE of versions that differ from the table's; key and position identify a version.
-
-    Args:
-        target: quoted name of the table.
-        source: the rows of `version_select`, only those with an `ACTION`.
-        key: silver key columns.
-        values: the other silver columns.
-    """
-    columns = version_columns(key, values)
-    return (
-        f"MERGE INTO {target} t USING {source.view} s ON {source.on([*(quote(name) for name in key), POSITION])} "
-        f"WHEN MATCHED AND s.{ACTION} = 'remove' THEN DELETE "
-        f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = s.{c}' for c in columns)} "
-        f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(f's.{c}' for c in columns)})"
-    )

@@ -1,22 +1,19 @@
 """Writes a batch into a transaction of its table, by mode."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Mode
 from dms_iceberg.context import RunContext
 from dms_iceberg.iceberg.transaction import Transaction
-from dms_iceberg.merge.append import NEW, changelog_columns
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct.delta import DIRECT, PATH_KEY, add_directly
 from dms_iceberg.merge.merge_input import MergeInput
-from dms_iceberg.merge.soft_delete import IN_TABLE, soft_delete_sql, state_row_select
-from dms_iceberg.merge.statement import IN_LIST_KEYS, MergeSource, insert_columns, key_list_sql, merge_sql, mergeable
-from dms_iceberg.merge.versions import ACTION, history_sql, version_columns
-from dms_iceberg.sql.cdc_columns import DELETE
+from dms_iceberg.merge.statement import IN_LIST_KEYS, key_list_sql
+from dms_iceberg.modes.lookup import table_mode
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.sql.quoting import quote
 
 if TYPE_CHECKING:
@@ -38,43 +35,21 @@ def batch_transaction(batch: BatchContext, merge_input: MergeInput, properties: 
     if merge_input.path == DIRECT and merge_input.rows is not None:
         add_directly(batch, transaction, merge_input.rows, properties, is_late=merge_input.late)
     else:
-        _WRITERS[batch.table.mode](batch, transaction, merge_input, properties)
+        _write(batch, transaction, merge_input, properties)
     return transaction
 
 
-def _mirror(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    rows, key, values = merge_input.latest.where(mergeable()), batch.shape.key, batch.shape.values
-    if batch.planned.branch_state.head is None:
-        transaction.append(rows.where(f"NOT {DELETE}").selectExpr(*insert_columns([*key, *values])), properties)
+def _write(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
+    mode, key, values = table_mode(batch.table.mode), batch.shape.key, batch.shape.values
+    rows, columns, merge_sql = merge_input.latest.where(mode.written), mode.row_select([*key, *values]), mode.merge_sql
+    if merge_sql is None or batch.planned.branch_state.head is None:
+        transaction.append(rows.where(mode.inserted).selectExpr(*columns), properties)
         return
-    with named_view(batch.context, rows) as view:
-        source = MergeSource(view, _pruning(rows, merge_input, batch.shape), merge_input.rewrite)
-        transaction.execute(lambda name: merge_sql(name, source, key, values, compare=merge_input.late), properties)
-
-
-def _soft_delete(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    rows, key, values = merge_input.latest.where(mergeable()), batch.shape.key, batch.shape.values
-    rewrite, columns = merge_input.rewrite, state_row_select([*key, *values])
-    if batch.planned.branch_state.head is None:
-        transaction.append(rows.where(IN_TABLE).selectExpr(*columns), properties)
-        return
-    with named_view(batch.context, rows.selectExpr(*columns, *([rewrite] if rewrite else []))) as view:
+    rewrite = merge_input.rewrite
+    selected = rows.selectExpr(*columns, *([rewrite] if rewrite else [])) if mode.is_selected else rows
+    with named_view(batch.context, selected) as view:
         source = MergeSource(view, _pruning(rows, merge_input, batch.shape), rewrite)
-        transaction.execute(lambda name: soft_delete_sql(name, source, key, values, compare=merge_input.late), properties)
-
-
-def _history(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    rows, key, values = merge_input.latest.where(f"{ACTION} IS NOT NULL"), batch.shape.key, batch.shape.values
-    if batch.planned.branch_state.head is None:
-        transaction.append(rows.selectExpr(*version_columns(key, values)), properties)
-        return
-    with named_view(batch.context, rows) as view:
-        source = MergeSource(view, _pruning(rows, merge_input, batch.shape))
-        transaction.execute(lambda name: history_sql(name, source, key, values), properties)
-
-
-def _append(batch: BatchContext, transaction: Transaction, merge_input: MergeInput, properties: dict[str, str]) -> None:
-    transaction.append(merge_input.latest.where(NEW).selectExpr(*changelog_columns(batch.shape)), properties)
+        transaction.execute(lambda name: merge_sql(name, source, key, values, compare=merge_input.late), properties)
 
 
 @contextmanager
@@ -97,7 +72,3 @@ def _pruning(rows: "DataFrame", merge_input: MergeInput, shape: Shape) -> list[s
         listed = key_list_sql("t", name, shape.types[name], list(dict.fromkeys(row[0] for row in found)))
         return [listed] if listed else conditions
     return conditions
-
-
-_Writer = Callable[[BatchContext, Transaction, MergeInput, dict[str, str]], None]
-_WRITERS: Mapping[Mode, _Writer] = {Mode.MIRROR: _mirror, Mode.SOFT_DELETE: _soft_delete, Mode.HISTORY: _history, Mode.APPEND: _append}

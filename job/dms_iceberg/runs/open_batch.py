@@ -10,9 +10,10 @@ from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.config.former_names import former_names
-from dms_iceberg.config.model import BronzeFormat, Mode
+from dms_iceberg.config.model import BronzeFormat
 from dms_iceberg.failpoints import failpoint
 from dms_iceberg.merge.history import untimed
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.change_order import (
     is_tied,
     refuse_local_names,
@@ -132,7 +133,7 @@ def _follow_names(here: TableContext, state: TableState, opened: OpenedBatch) ->
     # A column with the former name of a renamed one is another one.
     shown = {(one.source or "").lower() for one in opened.evolved.shape.columns if not one.retired}
     shown -= {old.lower() for old, _ in former_names(table)}
-    is_stale = branch.branch is None and table.mode is not Mode.APPEND
+    is_stale = branch.branch is None and not table_mode(table.mode).is_log
     returned = found.returned & shown if is_stale else frozenset[str]()
     late = unfilled(table, added, known.withheld, known.seen) if branch.branch is None else set[str]()
     warnings = [

@@ -6,13 +6,13 @@ A run executes the action, reads the state again and plans again, until nothing 
 import attrs
 
 from dms_iceberg.bronze.keys import shown_time
-from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan, RunRequest
 from dms_iceberg.errors import BronzeError, TargetError
 from dms_iceberg.loads.epochs import incomplete_warning, is_complete
 from dms_iceberg.loads.moments import Effect, has_load_file, load_doubt, refuse_ignored_load, refuse_unconfirmed, truncate_doubt
 from dms_iceberg.loads.truncate import refuse_later_loads, refuse_truncate
 from dms_iceberg.loads.zone_names import refuse_names_before_reload
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.late_loads import refuse_late_loads
 from dms_iceberg.progress.pending import FileBatch, RecordBatch, applied_truncates, next_batch
 from dms_iceberg.runs.actions import (
@@ -73,7 +73,7 @@ def is_truncate_seen(state: TableState, request: RunRequest) -> bool:
     bronze has was confirmed before, and no row leaves a log.
     """
     at = request.truncated_at
-    if not _is_truncate_first(state, request) or at in state.pending.truncates or state.table.mode is Mode.APPEND:
+    if not _is_truncate_first(state, request) or at in state.pending.truncates or table_mode(state.table.mode).is_log:
         return True
     return at <= state.main.progress.truncated or not _with_told(state, request).files
 

@@ -16,6 +16,7 @@ from dms_iceberg.iceberg.new_table import create_table
 from dms_iceberg.iceberg.replacement import Replacement
 from dms_iceberg.iceberg.table import IcebergTable
 from dms_iceberg.iceberg.transaction import Transaction
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS
 from dms_iceberg.progress.progress import PROGRESS_KEY, Progress
 from dms_iceberg.silver.memory.cleaning import CLEANING_PROPERTY
 from dms_iceberg.silver.memory.key import KEY_PROPERTY
@@ -23,7 +24,6 @@ from dms_iceberg.silver.memory.recorded_progress import find_progress
 from dms_iceberg.silver.memory.withheld import WITHHELD_PROPERTY
 from dms_iceberg.silver.owner import Conflict, Kind, Owner, has_own_properties
 from dms_iceberg.silver.schema.ddl import columns_sql, created_properties, partition_fields
-from dms_iceberg.silver.schema.metadata_columns import METADATA_COLUMNS
 from dms_iceberg.sql.quoting import quote_path
 
 PROGRESS_PROPERTY = "dms-iceberg.progress-copy"

@@ -8,9 +8,10 @@ import structlog
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import tables_with_kept_positions
-from dms_iceberg.config.model import Config, Mode, Table
+from dms_iceberg.config.model import Config, Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.errors import DmsIcebergError
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.quarantine.tables import refuse_moved
 from dms_iceberg.silver.table_context import TableContext
 from dms_iceberg.source.errors import SourceError
@@ -84,7 +85,7 @@ def _verify_table(context: RunContext, source: Source, table: Table, options: Op
 
 def _compare(here: TableContext, source: Source, options: Options, verdict: TableVerdict, reading: Reading) -> None:
     table, target = here.table, here.target
-    if table.mode is not Mode.MIRROR:
+    if not table_mode(table.mode).is_verified:
         verdict.skipped = f"mode is {table.mode}: only silver tables in mode mirror hold what the source holds now"
         return
     if target.exists():

@@ -8,11 +8,12 @@ import pytest
 from dms_iceberg.bronze.keys import BronzeFile, Truncate, parse_key, parse_truncate, truncate_key
 from dms_iceberg.bronze.position import load_position, sequence_position, timestamp_position_sql, truncate_position
 from dms_iceberg.cli.options import run_request
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.context import BatchPlan, BranchState
 from dms_iceberg.errors import BronzeError, ConfigError
 from dms_iceberg.loads.truncate import refuse_later_loads
 from dms_iceberg.loads.truncate_sql import truncate_sql
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.pending import FileBatch, Pending, applied_truncates, next_truncate, pending_files, until
 from dms_iceberg.progress.progress import Progress
 
@@ -109,11 +110,11 @@ def test_a_load_file_from_after_it(progress: Progress, files: list[BronzeFile], 
 
 
 def test_statements() -> None:
-    assert truncate_sql("t", Mode.MIRROR, 0, AT) == "DELETE FROM t WHERE _cdc_position < 'a02026030110023045'"
-    soft = truncate_sql("t", Mode.SOFT_DELETE, 0, AT)
+    assert truncate_sql("t", table_mode("mirror"), 0, AT) == "DELETE FROM t WHERE _cdc_position < 'a02026030110023045'"
+    soft = truncate_sql("t", table_mode("soft_delete"), 0, AT)
     assert soft is not None
     assert "_cdc_deleted_at = TIMESTAMP '2026-03-01 10:02:30.45'" in soft
-    assert truncate_sql("t", Mode.APPEND, 0, AT) is None
+    assert truncate_sql("t", table_mode("append"), 0, AT) is None
 
 
 def test_the_request_of_a_run() -> None:

@@ -12,7 +12,8 @@ from dms_iceberg.config.model import Config
 from dms_iceberg.config.parse import parse_config
 from dms_iceberg.errors import ConfigError
 from dms_iceberg.merge.fill_forward_sql import completed_select, filled_select, lost_select, supply_select
-from dms_iceberg.merge.statement import MergeSource, merge_sql
+from dms_iceberg.modes.mirror import merge_sql
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.sql.cdc_columns import KEPT_POSITIONS
 
 KEEP = {"name": "c", "from": "s", "null_in_update": "keep"}

@@ -2,12 +2,15 @@
 
 import pytest
 
-from dms_iceberg.config.model import Mode, Table
-from dms_iceberg.merge.soft_delete import soft_delete_sql
-from dms_iceberg.merge.statement import KeyRange, MergeSource, insert_columns, key_list_sql, merge_sql
-from dms_iceberg.merge.versions import history_sql
+from dms_iceberg.config.model import Table
+from dms_iceberg.merge.statement import KeyRange, key_list_sql
+from dms_iceberg.modes.history import HISTORY, history_sql
+from dms_iceberg.modes.lookup import MODES, mode_of
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS
+from dms_iceberg.modes.mirror import MIRROR, insert_columns, merge_sql
+from dms_iceberg.modes.soft_delete import soft_delete_sql
+from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.silver.schema.ddl import create_sql
-from dms_iceberg.silver.schema.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of
 from dms_iceberg.silver.schema.switch_mode import given_sql
 
 
@@ -120,12 +123,12 @@ def test_a_version_is_known_by_its_key_and_position() -> None:
 
 
 def test_the_columns_of_a_table_tell_its_mode() -> None:
-    for mode in Mode:
-        assert mode_of(metadata_columns(mode)) is mode
+    for mode in MODES.values():
+        assert mode_of(mode.metadata_columns) is mode
     # A source may call its columns as it likes.
-    assert mode_of({**METADATA_COLUMNS, "_valid_from": None, "_valid_to": None, "_is_current": None}) is Mode.MIRROR
+    assert mode_of({**METADATA_COLUMNS, "_valid_from": None, "_valid_to": None, "_is_current": None}) is MIRROR
 
 
 def test_rows_of_a_mirror_become_versions_once() -> None:
     wanted = "UPDATE t SET _valid_from = _cdc_committed_at, _is_current = true WHERE _is_current IS NULL"
-    assert given_sql("t", Mode.HISTORY) == wanted
+    assert given_sql("t", HISTORY) == wanted

@@ -32,13 +32,14 @@ LAYERS = (
     {"dms"},
     {"spark"},
     {"config"},
+    {"modes"},
     {"storage"},
     {"sql"},
     {"errors", "logs", "failpoints", "secrets"},
 )
 """From the top down. Members of one set are peers: they do not import each other, but for the last, single modules."""
 RANK = {name: number for number, names in enumerate(LAYERS) for name in names}
-PURE_ROOMS = ("sql", "config", "storage", "dms", "progress")
+PURE_ROOMS = ("sql", "modes", "config", "storage", "dms", "progress")
 PURE_MODULES = (
     "runs/actions.py",
     "runs/state.py",
@@ -126,6 +127,14 @@ def test_few_modules_talk_to_aws() -> None:
         if any(re.match(r"(boto3|botocore)\b", name) for name, _ in _imports(path))
     }
     assert talking == {"storage/s3.py", "config/s3.py", "secrets.py", "spark/failures.py", "watch/queue.py"}
+
+
+def test_few_modules_tell_the_modes_apart_by_name() -> None:
+    """All others ask a mode's description in `modes/`, so another mode needs no change of theirs."""
+    texts = {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in PACKAGE.rglob("*.py") if _room(path) != "modes"}
+    assert len({path for path, text in texts.items() if re.search(r"\bMode\.[A-Z]", text)}) <= 6
+    single = re.compile(r"^from dms_iceberg\.modes\.\w+ import .*\b(SOFT_DELETE|HISTORY|APPEND)\b", re.MULTILINE)
+    assert not [path for path, text in texts.items() if single.search(text)]
 
 
 def test_architecture_has_the_packages_in_this_order() -> None:

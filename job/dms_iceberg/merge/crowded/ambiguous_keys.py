@@ -13,9 +13,10 @@ from dms_iceberg.bronze.keys import REPAIR_FOLDER
 from dms_iceberg.changes.frames import Cleaner
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.changes.shape import Shape
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.context import RunContext
 from dms_iceberg.merge.batch_context import BatchContext
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.quarantine.records import record_groups
 from dms_iceberg.quarantine.rejected_rows import open_rows
@@ -61,7 +62,7 @@ def closed_by_repair(batch: BatchContext, latest: DataFrame) -> DataFrame | None
     repairs = any(f"/{REPAIR_FOLDER}" in f"/{file.relative}" for file in batch.planned.batch.files)
     keys = (
         ambiguous_keys(batch.context, batch.table, batch.planned.progress, batch.shape)
-        if repairs and batch.table.mode is Mode.MIRROR
+        if repairs and table_mode(batch.table.mode).is_verified
         else None
     )
     if keys is None:

@@ -4,7 +4,7 @@ A MERGE plans, optimises and compiles a join each time, which costs more than ev
 the batch on both paths. This module only looks up keys and writes rows. In doubt the batch takes the MERGE, and the reason is reported.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from dms_iceberg.changes.partial_updates import kept_columns
-from dms_iceberg.config.model import Mode
 from dms_iceberg.iceberg.format_v3 import has_row_lineage
 from dms_iceberg.iceberg.rows.arrow_schema import field_ids
 from dms_iceberg.iceberg.rows.delta import Delta, add_delta, columns_of, refusal
@@ -23,10 +22,9 @@ from dms_iceberg.iceberg.rows.partitions import PartitionField, new_partition, p
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.merge.batch_context import BatchContext
 from dms_iceberg.merge.direct.rows import DirectTable, has_a_key_twice
-from dms_iceberg.merge.soft_delete import state_row_select
-from dms_iceberg.merge.statement import insert_columns, mergeable
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
-from dms_iceberg.sql.cdc_columns import DELETE, POSITION, STORED_POSITION
+from dms_iceberg.modes.lookup import table_mode
+from dms_iceberg.modes.statement import mergeable
+from dms_iceberg.sql.cdc_columns import POSITION, STORED_POSITION
 from dms_iceberg.sql.quoting import quote
 
 DIRECT, MERGE = "direct", "merge"
@@ -52,10 +50,6 @@ _COUNT, _LONG_ROWS = "_cdc_direct_count", "_cdc_direct_long"
 _UNFIT_KEYS = ("float", "double", "binary")
 _LONG = ("string", "binary")
 _CACHES: "WeakKeyDictionary[SparkSession, FileCache]" = WeakKeyDictionary()
-_COLUMNS: Mapping[Mode, Callable[[Sequence[str]], list[str]]] = {
-    Mode.MIRROR: lambda columns: [*insert_columns(columns), DELETE],
-    Mode.SOFT_DELETE: state_row_select,
-}
 
 
 def planned_path(batch: BatchContext) -> str:
@@ -65,7 +59,7 @@ def planned_path(batch: BatchContext) -> str:
     planned, table, shape = batch.planned, batch.table, batch.shape
     compressed = sum(file.size for file in planned.batch.files if file.extension.endswith(".gz"))
     checks = {
-        "mode": table.mode not in _COLUMNS,
+        "mode": table_mode(table.mode).direct_select is None,
         "first batch": planned.branch_state.head is None,
         "branch": planned.branch_state.branch is not None,
         "size": planned.is_replay or planned.batch.size > MOST_BYTES or compressed > MOST_COMPRESSED_BYTES,
@@ -105,17 +99,18 @@ def rows_figures(batch: BatchContext, *, late_keys: int | None = None) -> dict[s
         batch: the batch.
         late_keys: the latest changes are rows of `late.collapse_late`, of so many keys, and may lose to newer rows of the table.
     """
-    shape = batch.shape
+    shape, mode = batch.shape, table_mode(batch.table.mode)
     lengths = [f"coalesce(octet_length({quote(name)}), 0)" for name in (*shape.key, *shape.values) if shape.types[name] in _LONG]
     rows = max(rows_in_files(batch), late_keys or 0)
     is_long = f"{' + '.join(['0L', *lengths])} > {MOST_TEXT >> rows.bit_length()}L"
     # A row that is only marked has two positions, and each is compared with the row that is read to mark it.
-    compares = late_keys is not None and batch.table.mode is Mode.MIRROR
+    compares = late_keys is not None and mode.forgets_older
     is_written = f"{mergeable()} AND coalesce({STORED_POSITION} < {POSITION}, true)" if compares else mergeable()
     catalog = batch.context.config.catalog.name
     fields = partition_fields(batch.context.spark._jvm, batch.target.iceberg)
     partition = (f"{field.sql(catalog)} AS {quote(field.name)}" for field in fields)
-    columns = ", ".join([*_COLUMNS[batch.table.mode]([*shape.key, *shape.values]), *partition])
+    select = mode.direct_select or mode.row_select
+    columns = ", ".join([*select([*shape.key, *shape.values]), *partition])
     return {
         _COUNT: f"count_if({is_written})",
         _LONG_ROWS: f"count_if({is_written} AND {is_long})",
@@ -173,7 +168,7 @@ def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, tuple[Part
         raise NotPossibleError(reason)
     fields = partition_fields(jvm, table)
     # A row that is only marked as deleted stays in its partition.
-    if any(field.column in metadata_columns(batch.table.mode) for field in fields):
+    if any(field.column in table_mode(batch.table.mode).metadata_columns for field in fields):
         raise NotPossibleError("a partition by a metadata column")
     with reading_files():
         return columns_of(jvm, table), fields, live_files(jvm, table, batch.shape.key, _cache(batch))
@@ -182,8 +177,8 @@ def _table_files(batch: BatchContext, table: Any) -> tuple[pa.Schema, tuple[Part
 def _delta(batch: BatchContext, table: Any, rows: pa.Table, *, is_late: bool) -> Delta:
     # The table within the transaction: another writer may have changed more than rows since the batch was planned.
     columns, fields, files = _table_files(batch, table)
-    shape, mode = batch.shape, batch.table.mode
-    if set(columns.names) != {*shape.key, *shape.values, *metadata_columns(mode)}:
+    shape, mode = batch.shape, table_mode(batch.table.mode)
+    if set(columns.names) != {*shape.key, *shape.values, *mode.metadata_columns}:
         raise NotPossibleError("columns that the batch does not have")
     if any(field.name not in rows.column_names for field in fields):
         raise NotPossibleError("partitions that are not those of before")
@@ -197,7 +192,7 @@ def _delta(batch: BatchContext, table: Any, rows: pa.Table, *, is_late: bool) ->
     found = lookup.find(files.data.values(), wanted)
     if has_a_key_twice([one.keys.select(wanted.column_names) for one in found]):
         raise NotPossibleError("a key that the table has twice")
-    written = target.soft_deleted(rows, found, compare=is_late) if mode is Mode.SOFT_DELETE else target.mirrored(rows, found)
+    written = target.soft_deleted(rows, found, compare=is_late) if mode.keeps_deleted else target.mirrored(rows, found)
     parts = split(written.new, written.partitions)
     if len(parts) > MOST_PARTITIONS or len({one.file.partition for one in written.deleted}) > MOST_PARTITIONS:
         raise NotPossibleError("many partitions")

@@ -14,10 +14,10 @@ from dms_iceberg.changes.frames import ReadGroup, committed_since
 from dms_iceberg.changes.normalise import AMBIGUOUS
 from dms_iceberg.changes.open_files import open_files
 from dms_iceberg.changes.unshared import unshared_columns
-from dms_iceberg.config.model import Mode
 from dms_iceberg.context import BatchPlan
 from dms_iceberg.merge.batch_context import BatchContext, Transform
 from dms_iceberg.merge.late import changes as late
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.quarantine.rejected_rows import late_files, open_rows, rejected_since
 from dms_iceberg.sql.cdc_columns import CONTEXT, FILE, FILE_NAME, IN_QUARANTINE, OLD_KEY, POSITION
 from dms_iceberg.sql.json_text import json_sql
@@ -135,7 +135,7 @@ def older_files(
             oldest, is_gone = progress.first, False
     # In a mirror, changes older than the oldest late change have no effect. In other modes they do: as a version, as the values of a
     # deleted row (which a table that was a mirror lacks), or to complete a change.
-    since = clock_of(low) if batch.table.mode is Mode.MIRROR and not completes and not whole else ""
+    since = clock_of(low) if table_mode(batch.table.mode).forgets_older and not completes and not whole else ""
     groups = open_files(batch.context, batch.table, files, [column.name for column in batch.shape.columns])
     moved = {file.key: former for file in files if (former := progress.merged_key(file)) != file.key}
     return OlderFiles(groups, since, oldest, bool(progress.first) and (oldest > progress.first or is_gone), is_whole, moved)

@@ -7,9 +7,10 @@ from typing import Any
 import attrs
 
 from dms_iceberg.config.key_columns import silver_key
-from dms_iceberg.config.model import Column, Mask, Mode, OtherColumns, Table
+from dms_iceberg.config.model import Column, Mask, OtherColumns, Table
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.silver.memory.withheld import MadeMask, Withheld
 from dms_iceberg.sql.mask_text import is_plain
 from dms_iceberg.storage.store import digest
@@ -54,7 +55,7 @@ class Cleaning:
             _digest({"filter": table.filter.strip()}) if table.filter else "",
             {rule.name: _digest({"expr": rule.expr.strip(), "on_fail": rule.on_fail.value}) for rule in table.rules},
             declared_renames(table),
-            _digest({"columns": sorted({name.lower() for name in table.track_columns})}) if table.mode is Mode.HISTORY else "",
+            _digest({"columns": sorted({name.lower() for name in table.track_columns})}) if table_mode(table.mode).has_versions else "",
         )
 
     @classmethod

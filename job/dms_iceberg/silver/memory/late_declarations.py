@@ -9,10 +9,11 @@ from dms_iceberg.bronze.keys import BronzeFile
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.changes.frames import ReadGroup
 from dms_iceberg.config.expressions import referenced_columns
-from dms_iceberg.config.model import Column, Mode, Table
+from dms_iceberg.config.model import Column, Table
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item, quoted
 from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.progress.progress import Progress
 from dms_iceberg.silver.memory.cleaning import UNFILLED, Cleaning, declared_renames, other_cleaning
 from dms_iceberg.silver.memory.held_columns import held_warnings, recorded_held
@@ -198,6 +199,6 @@ def standing_warnings(target: TargetTable, table: Table) -> list[str]:
         warnings += late_backfills(table, renamed_progress(target.progress(), found), columns)
     warnings += held_warnings(table, withheld, recorded_held(table, withheld, Seen.from_properties(properties)))
     returned = json.loads(properties.get(RETURNED_PROPERTY, "[]"))
-    if returned and table.mode is not Mode.APPEND:
+    if returned and not table_mode(table.mode).is_log:
         warnings.append(returned_warning(table.source, table.target, returned))
     return [text for text in warnings if text is not None]

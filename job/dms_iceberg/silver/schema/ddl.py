@@ -6,9 +6,9 @@ import attrs
 
 from dms_iceberg.config.model import Table
 from dms_iceberg.config.partition import PartitionField, parse_partition
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.silver.memory.cleaning import Cleaning
 from dms_iceberg.silver.memory.key import key_property
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.sql.quoting import quote, string_literal
 
 METADATA_SETTINGS = {
@@ -67,7 +67,8 @@ def create_sql(name: str, columns: Mapping[str, str], table: Table, owned: Mappi
 def columns_sql(columns: Mapping[str, str], table: Table) -> str:
     """Return the columns of a CREATE TABLE statement."""
     body = [f"{quote(column)} {type_}" for column, type_ in columns.items()]
-    body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in metadata_columns(table.mode).items()]
+    own = table_mode(table.mode).metadata_columns
+    body += [f"{quote(name)} {one.type} COMMENT {string_literal(one.comment)}" for name, one in own.items()]
     return ", ".join(body)
 
 

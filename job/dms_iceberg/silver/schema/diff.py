@@ -7,7 +7,7 @@ import attrs
 
 from dms_iceberg.changes.mapping import SilverColumn, backfill_text
 from dms_iceberg.config.model import Mode
-from dms_iceberg.sql.cdc_columns import OP, OP_TRUNCATE
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.sql.quoting import quote, string_literal
 from dms_iceberg.sql.types import VOID, canonical, common, fits, stored, widens
 
@@ -32,7 +32,8 @@ class AddColumn:
         if self.backfill is None:
             return None
         value = f"CAST({string_literal(backfill_text(self.backfill))} AS {self.type})"
-        rows = f" AND {OP} NOT IN ('D', {string_literal(OP_TRUNCATE)})" if mode is Mode.APPEND else ""
+        with_values = table_mode(mode).has_values if mode is not None else ""
+        rows = f" AND {with_values}" if with_values else ""
         return f"UPDATE {table} SET {quote(self.name)} = {value} WHERE {quote(self.name)} IS NULL{rows}"
 
 

@@ -10,19 +10,19 @@ from dms_iceberg.changes.identity import is_identified
 from dms_iceberg.changes.mapping import SilverColumn, silver_columns
 from dms_iceberg.changes.shape import Refused, Shape
 from dms_iceberg.config.check_context import ICEBERG_COLUMNS, RESERVED_PREFIX, TAKEN_COLUMNS
-from dms_iceberg.config.model import Change, Column, Mode, SchemaChanges, Table
+from dms_iceberg.config.model import Change, Column, SchemaChanges, Table
 from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.problems import below, item
 from dms_iceberg.config.types import value_problem
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.silver.memory.cleaning import UNFILLED, Cleaning
 from dms_iceberg.silver.memory.late_declarations import unfilled
 from dms_iceberg.silver.memory.seen_columns import Seen
 from dms_iceberg.silver.memory.withheld import Withheld
 from dms_iceberg.silver.schema.backfill import backfill, unseen
 from dms_iceberg.silver.schema.diff import AddColumn, Incompatible, SchemaPlan, Types, diff, wanted_types
-from dms_iceberg.silver.schema.metadata_columns import own_columns
 from dms_iceberg.silver.schema.rename import renames
 from dms_iceberg.silver.schema.type_changes import refuse_changed_types, with_new_columns
 from dms_iceberg.silver.table import ADDED_PROPERTY, TargetTable
@@ -83,7 +83,7 @@ def plan_evolution(
         {renamed[name]: type_ for name, type_ in plan.target_types.items()},
         frozenset(_table_spelling(name, existing) for name in exact),
         refused,
-        keeps_deleted=table.mode is Mode.SOFT_DELETE,
+        keeps_deleted=table_mode(table.mode).keeps_deleted,
     )
     retired = [c.name for c in typed if c.retired and not c.name.startswith(RESERVED_PREFIX)]
     warnings = image_warnings(
@@ -102,7 +102,7 @@ def _refuse_pending_renames(table: Table, existing: Types) -> None:
 
 
 def _refuse_own_names(table: Table, columns: Sequence[SilverColumn]) -> None:
-    own = {name.lower() for name in own_columns(table.mode)}
+    own = {name.lower() for name in table_mode(table.mode).own_columns}
     taken = [column.name for column in columns if column.name.lower() in own]
     if taken:
         raise SchemaChangeError(

@@ -11,8 +11,8 @@ from dms_iceberg.config.named_columns import table_path
 from dms_iceberg.config.partition import unfit_type
 from dms_iceberg.config.problems import below
 from dms_iceberg.errors import SchemaChangeError
+from dms_iceberg.modes.lookup import table_mode
 from dms_iceberg.silver.schema.ddl import partition_fields
-from dms_iceberg.silver.schema.metadata_columns import metadata_columns
 from dms_iceberg.sql.json_documents import full_names
 
 
@@ -26,7 +26,7 @@ def refuse_new_table(table: Table, columns: Mapping[str, str]) -> None:
     Raises:
         SchemaChangeError: Iceberg would refuse it, or ignore a property without a word.
     """
-    every = {**columns, **{name: one.type for name, one in metadata_columns(table.mode).items()}}
+    every = {**columns, **{name: one.type for name, one in table_mode(table.mode).metadata_columns.items()}}
     _refuse_equal_names(table, every, columns)
     for problem in unknown_columns(table.table_properties, (name for name, _ in full_names(every))):
         raise SchemaChangeError(f"{below(table_path(table), 'table_properties')}: {problem}. Nothing was written.")

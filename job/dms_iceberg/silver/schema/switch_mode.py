@@ -1,24 +1,20 @@
 """Changes the mode of a table that has rows: some changes are done in place, others are refused with an alternative."""
 
 import json
-from collections.abc import Mapping
 
-from dms_iceberg.config.model import Mode, Table
+from dms_iceberg.config.model import Table
 from dms_iceberg.errors import TargetError
 from dms_iceberg.failpoints import failpoint
+from dms_iceberg.modes.lookup import MODES, mode_of, table_mode
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS
+from dms_iceberg.modes.mirror import MIRROR
+from dms_iceberg.modes.table_mode import TableMode
 from dms_iceberg.silver.schema.diff import AddColumn, Types
-from dms_iceberg.silver.schema.metadata_columns import METADATA_COLUMNS, metadata_columns, mode_of, own_columns
 from dms_iceberg.silver.table import TargetTable
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETED, IS_CURRENT, POSITION, ROW_POSITION, VALID_FROM
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT
 
 MODE_PROPERTY = "dms-iceberg.mode-switch"
 _MARK = "dms-iceberg.mode"
-
-# Values of a mirror's rows in their new columns. A row that has them already keeps them: the statement may run again after a rollback.
-_GIVEN: Mapping[Mode, tuple[Mapping[str, str], str]] = {
-    Mode.SOFT_DELETE: ({ROW_POSITION: POSITION, DELETED: "false"}, DELETED),
-    Mode.HISTORY: ({VALID_FROM: COMMITTED_AT, IS_CURRENT: "true"}, IS_CURRENT),
-}
 
 
 def silver_types(target: TargetTable, table: Table) -> Types | None:
@@ -39,20 +35,21 @@ def silver_types(target: TargetTable, table: Table) -> Types | None:
             f"{target.sql_name}: exists but has no column {missing[0]}, so dms-iceberg did not create it and cannot know which changes "
             "it holds. Choose another target, or move the table away and let the full load be merged into a new one."
         )
-    found = mode_of(types)
-    if found is not table.mode and not (found is Mode.MIRROR and table.mode in _GIVEN):
-        switches = " or ".join(f"{Mode.MIRROR} to {mode}" for mode in _GIVEN)
+    found, declared = mode_of(types), table_mode(table.mode)
+    if found is not declared and not (found is MIRROR and declared.switch):
+        switches = " or ".join(f"{MIRROR.name} to {name}" for name, mode in MODES.items() if mode.switch)
         raise TargetError(
-            f'tables."{table.source}".mode: {target.name} is a table of mode {found}, which cannot become {table.mode} in place (possible: '
-            f"{switches}). Go back to {found}, or give the table a new target: bronze is merged into that from the beginning."
+            f'tables."{table.source}".mode: {target.name} is a table of mode {found.name}, which cannot become {table.mode} in place '
+            f"(possible: {switches}). Go back to {found.name}, or give the table a new target: bronze is merged into that from the "
+            "beginning."
         )
-    if found is not table.mode:
+    if found is not declared:
         _refuse_taken_names(target, table, types)
-    return {name: type_ for name, type_ in types.items() if name not in metadata_columns(found)}
+    return {name: type_ for name, type_ in types.items() if name not in found.metadata_columns}
 
 
 def _refuse_taken_names(target: TargetTable, table: Table, types: Types) -> None:
-    own = {name.lower() for name in own_columns(table.mode)}
+    own = {name.lower() for name in table_mode(table.mode).own_columns}
     taken = [name for name in types if name.lower() in own]
     if taken:
         raise TargetError(
@@ -67,10 +64,11 @@ def switch_statements(target: TargetTable, table: Table) -> list[str]:
     Raises:
         TargetError: a row has no commit time, from which its version would be valid.
     """
-    if not own_columns(table.mode):
+    mode = table_mode(table.mode)
+    if not mode.own_columns:
         return []
     added = [operation.sql(target.sql_name) for operation in _columns_to_add(target, table)]
-    if added and table.mode is Mode.HISTORY and target.rows().where(f"{COMMITTED_AT} IS NULL").head() is not None:
+    if added and mode.has_versions and target.rows().where(f"{COMMITTED_AT} IS NULL").head() is not None:
         raise TargetError(
             f'tables."{table.source}".mode: {target.name} has rows without a commit time ({COMMITTED_AT} is NULL), so nothing tells from '
             "when their versions are valid. Keep the mode, or let DMS load the table again into a new target, with the commit time "
@@ -92,7 +90,7 @@ def switch_mode(target: TargetTable, table: Table, planned_on: int | None) -> tu
     for column in _columns_to_add(target, table):
         transaction.add_column(column.name, column.type)
     if transaction.head() is not None:
-        transaction.execute(lambda name: given_sql(name, table.mode), {_MARK: table.mode.value})
+        transaction.execute(lambda name: given_sql(name, table_mode(table.mode)), {_MARK: table.mode.value})
         transaction.set_properties(
             {MODE_PROPERTY: json.dumps({"snapshot": transaction.head(), "mode": table.mode.value}, separators=(",", ":"))}
         )
@@ -101,15 +99,17 @@ def switch_mode(target: TargetTable, table: Table, planned_on: int | None) -> tu
     return tuple(statements)
 
 
-def given_sql(name: str, mode: Mode) -> str:
-    """Return the UPDATE that gives a mirror's rows their values in the columns of ``mode``."""
-    values, mark = _GIVEN[mode]
-    return f"UPDATE {name} SET {', '.join(f'{column} = {value}' for column, value in values.items())} WHERE {mark} IS NULL"
+def given_sql(name: str, mode: TableMode) -> str:
+    """Return the UPDATE that gives a mirror's rows their values in the columns of ``mode``.
+
+    A row that has them already keeps them: the statement may run again after a rollback.
+    """
+    return f"UPDATE {name} SET {', '.join(f'{column} = {value}' for column, value in mode.switch.items())} WHERE {mode.mark} IS NULL"
 
 
 def _columns_to_add(target: TargetTable, table: Table) -> list[AddColumn]:
     existing = target.all_columns()
-    return [AddColumn(name, one.type) for name, one in own_columns(table.mode).items() if name not in existing]
+    return [AddColumn(name, one.type) for name, one in table_mode(table.mode).own_columns.items() if name not in existing]
 
 
 def _updates(target: TargetTable, table: Table) -> list[str]:
@@ -118,4 +118,4 @@ def _updates(target: TargetTable, table: Table) -> list[str]:
     done = target.properties().get(MODE_PROPERTY)
     # After a rollback to before the switch the columns still exist, without their values.
     lost = done is not None and target.is_off_the_line(json.loads(done)["snapshot"])
-    return [given_sql(target.sql_name, table.mode)] if _columns_to_add(target, table) or lost else []
+    return [given_sql(target.sql_name, table_mode(table.mode))] if _columns_to_add(target, table) or lost else []

@@ -1,8 +1,10 @@
-"""The MERGE of ``soft_delete``: the newest row of a key and its newest change are each replaced only by a newer one. Pure."""
+"""Mode ``soft_delete``: deleted rows stay, marked. A key's newest row and its newest change are each replaced only by a newer one. Pure."""
 
 from collections.abc import Sequence
 
-from dms_iceberg.merge.statement import MergeSource
+from dms_iceberg.modes.metadata_columns import Metadata
+from dms_iceberg.modes.statement import MergeSource
+from dms_iceberg.modes.table_mode import TableMode, Truncate
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, DELETED, DELETED_AT, OP, POSITION, ROW_COMMITTED_AT, ROW_OP, ROW_POSITION
 from dms_iceberg.sql.quoting import quote
 
@@ -54,3 +56,28 @@ def state_row_select(columns: Sequence[str]) -> list[str]:
 
 def _assigned(columns: Sequence[str]) -> str:
     return ", ".join(f"t.{column} = s.{column}" for column in columns)
+
+
+def _truncate_sql(name: str, ends: str, position: str, time: str) -> str:
+    return f"UPDATE {name} SET {POSITION} = {position}, {DELETED} = true, {DELETED_AT} = {time} WHERE {ends}"
+
+
+SOFT_DELETE = TableMode(
+    name="soft_delete",
+    own_columns={
+        ROW_POSITION: Metadata("string", "place of the change that the row's values are from; before _cdc_position once it is deleted"),
+        DELETED: Metadata("boolean", "whether the row is deleted at the source, or has left the filter"),
+        DELETED_AT: Metadata("timestamp", "commit time of the change that deleted the row; NULL while it is there"),
+    },
+    mark=DELETED,
+    present=f"NOT {DELETED}",
+    live=f"CAST(NOT coalesce({DELETED}, false) AS int)",
+    row_select=state_row_select,
+    inserted=IN_TABLE,
+    is_selected=True,
+    merge_sql=soft_delete_sql,
+    direct_select=state_row_select,
+    switch={ROW_POSITION: POSITION, DELETED: "false"},
+    truncate=Truncate(lambda position, _: f"{POSITION} < {position} AND NOT {DELETED}", _truncate_sql),
+    keeps_deleted=True,
+)
