@@ -116,9 +116,10 @@ lock: setup ## Resolve the Python packages into the locks of both runtimes; need
 	$(BIN)/python tools/lock.py
 
 .PHONY: baseline
-baseline: setup ## Write the lake of this version that later versions are tested with; once for each release
+baseline: setup ## Write this version's lake and stack, with which later versions are tested; once for each release
 	version=$$($(BIN)/python -c "import dms_iceberg; print(dms_iceberg.__version__)"); \
 		cd tests && ../$(BIN)/python -m support.baseline "baselines/$$version/lake.tar.xz"
+	DMS_ICEBERG_BASELINE=1 $(BIN)/python -m pytest tests/terraform/test_examples.py -k test_stack_of
 
 .PHONY: release-check
 release-check: ## Check all that a release needs: lint, every suite on both runtimes, the demo; some four hours

@@ -146,9 +146,10 @@ class Pipelines:
         return Pipelines(self.cloud, name)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows of a table or model, in an order of their own."""
+        """The rows of a table or model, in an order of their own, whatever the order of the columns is."""
         namespace, _, name = table.partition(".")
-        return sorted(self.cloud.load_table(namespace, name).scan().to_arrow().to_pylist(), key=repr)
+        rows = [dict(sorted(row.items())) for row in self.cloud.load_table(namespace, name).scan().to_arrow().to_pylist()]
+        return sorted(rows, key=repr)
 
 
 def _row(number: int, minute: int) -> tuple[Any, ...]:

@@ -75,9 +75,19 @@ class Stack:
         found = json.loads(run(self.folder, "output", "-json", environment=self.environment).stdout)
         return {name: one["value"] for name, one in found.items()}
 
+    def variables(self) -> dict[str, Any]:
+        """Return the variables of the last apply."""
+        found: dict[str, Any] = json.loads((self.folder / _VARIABLES).read_text())
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as Terraform keeps it."""
+        found: dict[str, Any] = json.loads(run(self.folder, "state", "pull", environment=self.environment).stdout)
+        return found
+
     def moves(self, former: str, now: str) -> dict[str, tuple[str, list[str]]]:
         """Return what a plan would do if the module ``now`` had been applied as ``former``: address and actions by the address before."""
-        state = json.loads(run(self.folder, "state", "pull", environment=self.environment).stdout)
+        state = self.state()
         for one in state["resources"]:
             one["module"] = re.sub(rf"^{re.escape(now)}(?=$|\.)", former, one.get("module", "")) or None
             for instance in one["instances"]:
@@ -85,8 +95,12 @@ class Stack:
                     re.sub(rf"^{re.escape(now)}\.", f"{former}.", name) for name in instance.get("dependencies", [])
                 ]
         state["resources"] = [{key: value for key, value in one.items() if value is not None} for one in state["resources"]]
+        return self.planned_on(state)
+
+    def planned_on(self, state: dict[str, Any], *options: str) -> dict[str, tuple[str, list[str]]]:
+        """Return what a plan would do to the managed resources of another state: address and actions by the address there."""
         (self.folder / "former.tfstate").write_text(json.dumps(state))
-        changes = self.plan("-state=former.tfstate", "-refresh=false")["resource_changes"]
+        changes = self.plan("-state=former.tfstate", "-refresh=false", *options)["resource_changes"]
         found = [one for one in changes if one["mode"] == "managed"]
         return {one.get("previous_address", one["address"]): (one["address"], one["change"]["actions"]) for one in found}
 
