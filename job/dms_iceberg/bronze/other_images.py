@@ -5,6 +5,7 @@ each update would seem to have moved its row away from a key that it never had, 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
 import attrs
 
@@ -48,13 +49,16 @@ def likeness(named: Reading, records: Sequence[Record], rows: Rows) -> Likeness:
         return {}
     found: dict[tuple[int, int], Alike] = {}
     for record in records:
-        if rows.operation(named, record) not in ("U", "D"):
-            continue
-        for key, image in images.items():
-            if not rows.is_blank(record[image]):
-                for other in sources.keys() - images.keys():
-                    one = _compared(rows, record[image], (key, record[sources[key]]), (other, record[sources[other]]))
-                    found[key, other] = found.get((key, other), Alike()) + one
+        operation = rows.operation(named, record)
+        for (key, image), other in product(images.items(), sources.keys() - images.keys()):
+            if not rows.is_blank(record[image]) and operation in ("U", "D"):
+                one = _compared(rows, record[image], (key, record[sources[key]]), (other, record[sources[other]]))
+            elif operation == "U":
+                # Images of another column than the key would be there in every update.
+                one = Alike(neither=1)
+            else:
+                continue
+            found[key, other] = found.get((key, other), Alike()) + one
     return found
 
 

@@ -169,6 +169,8 @@ def test_a_key_that_moves_is_not_taken_for_another_column(tmp_path: Path) -> Non
         assert {names[5:] for names in names_of(tmp_path, config, *files)} == {("dms_change_seq", "BI_id")}
     with pytest.raises(BronzeError, match="merge the file together with later ones"):
         names_of(tmp_path, config, [moves])
+    # Of a task that writes images of moved keys alone.
+    assert len(names_of(tmp_path, config, [moves, f"{U},2,6,a,{S[1]},"])) == 1
 
 
 def test_a_file_whose_rows_say_nothing_is_read(tmp_path: Path) -> None:
