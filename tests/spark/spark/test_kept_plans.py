@@ -137,6 +137,8 @@ def test_settings_of_the_session_stay(files: Files, ran: list[bool], spark: Spar
     context = spark.sparkContext
     context.setLocalProperty("spark.scheduler.pool", "mine")
     before = context._jsc.sc().getLocalProperties()
+    # Tests before may have left a session of theirs.
+    active: Any = SparkSession.getActiveSession()
     try:
         for text in "ab":
             found(steps(files.read((1, text))))
@@ -144,7 +146,7 @@ def test_settings_of_the_session_stay(files: Files, ran: list[bool], spark: Spar
         context.setLocalProperty("spark.scheduler.pool", None)
     assert ran == [True]
     assert context._jsc.sc().getLocalProperties().equals(before)
-    assert SparkSession.getActiveSession()._jsparkSession.equals(spark._jsparkSession)  # type: ignore[union-attr]
+    assert SparkSession.getActiveSession()._jsparkSession.equals(active._jsparkSession)  # type: ignore[union-attr]
 
 
 def test_tasks_have_the_settings_of_the_plan(files: Files, ran: list[bool], spark: SparkSession) -> None:
