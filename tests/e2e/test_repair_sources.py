@@ -36,6 +36,17 @@ T = "public.t"
 PLAIN = {"id": NUMBER, "v": TEXT}
 
 
+OFTEN = (
+    *("all", "removed by the task", "renamed by the document", "a view", "a reader", "inheritance", "tracked"),
+    *("text as bytes, which looks like hexadecimal", "a double as text"),
+)
+
+
+def often(name: str, *values: Any) -> Any:
+    """A case of the main suite if it stands in `OFTEN`; the long suite has all."""
+    return pytest.param(*values, id=name, marks=() if name in OFTEN else pytest.mark.long)
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalPostgres]:
     with LocalPostgres(settings={"track_commit_timestamp": "on"}) as server:
@@ -189,7 +200,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("case", COLUMNS.values(), ids=COLUMNS)
+@pytest.mark.parametrize("case", [often(name, case) for name, case in COLUMNS.items()])
 def test_a_repair_writes_the_columns_of_the_files_and_no_other(source: Source, case: Columns) -> None:
     source.execute(*WIDE)
     types = {name: NUMBER if name == "g" else TEXT for name in case.files}
@@ -219,6 +230,7 @@ def test_a_column_that_the_document_has_left_out_since_is_no_difference(source: 
     assert (verdict.error, verdict.equal, verdict.one_sided, verdict.not_compared) == (None, True, [], [])
 
 
+@pytest.mark.long
 def test_a_user_with_rights_on_some_columns_repairs_only_where_files_have_no_other(source: Source) -> None:
     source.execute(*WIDE, "grant select (id, v) on t to limited")
     source.load({**PLAIN, "ssn": TEXT}, [(1, "wrong", "123-45"), (2, "b", "222-22")], drop=["ssn"])
@@ -230,6 +242,7 @@ def test_a_user_with_rights_on_some_columns_repairs_only_where_files_have_no_oth
     assert source.written() == ["id", "v", "ssn"]
 
 
+@pytest.mark.long
 def test_a_column_that_the_task_removes_by_now_is_not_written(source: Source) -> None:
     source.execute(*WIDE, "update t set v = 'later' where id = 1")
     source.load({**PLAIN, "ssn": TEXT, "note": TEXT}, [(1, "wrong", "123-45", "n1"), (2, "b", "222-22", "n2")])
@@ -265,7 +278,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.parametrize(("statements", "says"), RELATIONS.values(), ids=RELATIONS)
+@pytest.mark.parametrize(("statements", "says"), [often(name, *relation) for name, relation in RELATIONS.items()])
 def test_what_takes_the_tables_place_is_named(source: Source, statements: Sequence[str], says: str) -> None:
     source.execute(*statements, "grant select on t to reader")
     source.load(PLAIN, [(1, "v1")])
@@ -277,9 +290,9 @@ def test_what_takes_the_tables_place_is_named(source: Source, statements: Sequen
 @pytest.mark.parametrize(
     ("user", "statements"),
     [
-        ("reader", ()),
-        ("reader", ("alter role reader set row_security = on",)),
-        ("owner", ("alter table t owner to owner", "alter table t force row level security")),
+        often("a reader", "reader", ()),
+        often("its setting", "reader", ("alter role reader set row_security = on",)),
+        often("the owner", "owner", ("alter table t owner to owner", "alter table t force row level security")),
     ],
 )
 def test_a_user_from_whom_rows_are_hidden_compares_nothing(source: Source, user: str, statements: Sequence[str]) -> None:
@@ -304,6 +317,7 @@ def test_rows_of_tables_that_inherit_are_not_the_parents(source: Source) -> None
     assert (source.repair().repaired, source.silver) == (1, RIGHT)
 
 
+@pytest.mark.long
 def test_a_partitioned_table_is_read_with_its_partitions_unless_they_are_elsewhere(source: Source) -> None:
     source.execute(
         "create table t (id bigint primary key, v text) partition by range (id)",
@@ -328,7 +342,11 @@ def test_a_partitioned_table_is_read_with_its_partitions_unless_they_are_elsewhe
 
 @pytest.mark.parametrize(
     "right",
-    ["select on pg_catalog.pg_subscription_rel", "select on pg_catalog.pg_inherits", "execute on function pg_partition_tree(regclass)"],
+    [
+        often("subscriptions", "select on pg_catalog.pg_subscription_rel"),
+        often("inheritance", "select on pg_catalog.pg_inherits"),
+        often("partitions", "execute on function pg_partition_tree(regclass)"),
+    ],
 )
 def test_what_the_user_may_not_see_is_not_taken_for_none(source: Source, right: str) -> None:
     plain(source, f"revoke {right} from public")
@@ -374,6 +392,7 @@ def values(source: Source) -> None:
     source.load(types, [(n, "wrong" if n == 1 else f"v{n}", at, b"\x00\xff", 0.1 + n) for n in (1, 2, 3)])
 
 
+@pytest.mark.long
 def test_settings_of_the_role_and_objects_in_its_search_path_change_nothing(source: Source) -> None:
     values(source)
     source.execute(*TRICKS, *(f"alter role reader in database {source.database} set {name} = {value}" for name, value in SETTINGS.items()))
@@ -435,6 +454,7 @@ def test_a_standby_may_be_compared_with_and_never_repairs(source: Source, twin: 
     assert source.verify().equal
 
 
+@pytest.mark.long
 def test_a_promoted_or_restored_server_is_another_one_until_it_is_accepted(source: Source, twin: LocalPostgres) -> None:
     assert source.verify().warnings == [
         "nothing was committed to silver while it was compared: the differences may be changes that the job has not merged yet"
@@ -463,6 +483,7 @@ def test_a_copy_from_before_is_known_by_its_shorter_log(source: Source, twin: Lo
     assert source.silver == WRONG
 
 
+@pytest.mark.long
 def test_another_database_of_the_same_name_is_not_the_source(source: Source, server: LocalPostgres) -> None:
     plain(source)
     source.verify()
@@ -507,6 +528,7 @@ def test_more_rows_than_the_share_need_a_word_and_a_dry_run_writes_nothing(sourc
     assert source.verify().equal
 
 
+@pytest.mark.long
 def test_rows_that_silver_lacks_may_be_kept_out_on_purpose(source: Source) -> None:
     plain(source, "insert into t values (4, 'not selected by the task')")
     verdict = source.repair()
@@ -552,6 +574,7 @@ def test_keys_of_the_quarantine_are_weighed_and_inserted_only_on_demand(source: 
     assert (source.lake.open_quarantine(source.config, "t"), source.verify().equal) == ([], True)
 
 
+@pytest.mark.long
 def test_keys_of_the_quarantine_are_weighed_where_nothing_differs(source: Source) -> None:
     shifted(source, (2, "v1"), (3, "v3"))
     assert source.verify().equal
@@ -582,6 +605,7 @@ def test_a_comparison_needs_no_right_to_write_and_a_repair_says_what_it_could_no
     assert (repaired.repaired, ["could not be written" in text for text in repaired.warnings]) == (1, [False, True])
 
 
+@pytest.mark.long
 def test_a_damaged_note_refuses_a_comparison_and_a_likely_source_is_noted(source: Source) -> None:
     plain(source, "insert into t select n, 'other' from generate_series(10, 40) n")
     state = LocalStore(source.lake.folder / "state")
@@ -615,6 +639,7 @@ def test_a_source_that_was_never_compared_repairs_nothing_until_it_is_accepted(s
     assert source.silver == RIGHT
 
 
+@pytest.mark.long
 def test_a_noted_source_without_a_row_of_silver_repairs_nothing_until_it_is_accepted(source: Source) -> None:
     plain(source)
     source.verify()
@@ -679,6 +704,7 @@ def test_a_repair_writes_what_was_compared_and_leaves_out_what_has_changed_since
     assert (source.repair(attrs.evolve(REPAIR, max_repair=1.0)).repaired, source.verify().equal) == (1, True)
 
 
+@pytest.mark.long
 def test_a_key_that_both_sides_lacked_is_not_inserted_before_its_change(source: Source) -> None:
     """It may be one that the task's filter keeps out; its row of the quarantine stays open."""
     shifted(source, (2, "v1"), (3, "v3"))
@@ -692,6 +718,7 @@ def test_a_key_that_both_sides_lacked_is_not_inserted_before_its_change(source: 
     assert source.lake.open_quarantine(source.config, "t") != []
 
 
+@pytest.mark.long
 def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commit times of MySQL are whole seconds: a change of the look's second may have come after the read, and would seem older."""
     waits: list[float] = []
@@ -714,7 +741,7 @@ def test_a_repair_is_read_in_a_later_second_than_the_first_look(source: Source, 
     )
 
 
-@pytest.mark.parametrize("tracked", ["on", "off"])
+@pytest.mark.parametrize("tracked", [often("tracked", "on"), often("not tracked", "off")])
 def test_a_commit_that_waits_for_a_standby_is_in_silver_and_in_no_query(source: Source, tracked: str) -> None:
     plain(source)
     source.verify()
@@ -826,13 +853,11 @@ KEYS: dict[str, tuple[str, str, pa.DataType, str, Any]] = {
     "a day": ("date", "date '2026-03-01' + n", pa.date32(), "string", lambda n: dt.date(2026, 3, 1) + dt.timedelta(n)),
     "a boolean": ("boolean", "n = 1", pa.bool_(), "string", lambda n: n == 1),
 }
-OFTEN = ("text as bytes, which looks like hexadecimal", "a double as text", "a time")
-"""The keys of the main suite; the long suite has all."""
 
 
 @pytest.mark.parametrize(
     ("type_", "value", "file", "silver", "in_file"),
-    [pytest.param(*key, id=name, marks=() if name in OFTEN else pytest.mark.long) for name, key in KEYS.items()],
+    [often(name, *key) for name, key in KEYS.items()],
 )
 def test_a_key_of_another_type_in_silver_is_found_again_and_repaired(
     source: Source, type_: str, value: str, file: pa.DataType, silver: str, in_file: Callable[[int], Any]
@@ -856,6 +881,7 @@ def test_a_key_of_another_type_in_silver_is_found_again_and_repaired(
     assert source.verify().equal
 
 
+@pytest.mark.long
 def test_a_key_whose_operators_are_out_of_the_search_path_is_found(source: Source) -> None:
     with psycopg.connect(source.server.dsn(source.database)) as connection:
         if not connection.execute("select 1 from pg_available_extensions where name = 'ltree'").fetchone():
