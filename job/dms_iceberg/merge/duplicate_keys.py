@@ -91,16 +91,17 @@ def duplicate_keys(batch: BatchContext, merge_input: MergeInput) -> tuple[str, .
             more, other = _in_table(batch, merge_input, arrives)
             count, example = count + more, example or other
         what = "an insert (or a change of key) came to a key that another row has"
+        causes = "Either the file with a delete is late, or the table was truncated (report it by run --truncate), or"
     else:
         if replaced and not batch.planned.progress.frontier:
             more, other = _in_table(batch, merge_input, f"{POSITION} IS NOT NULL")
             count, example = count + more, example or other
-        what = "the full load has a key more than once"
+        what, causes = "the full load has a key more than once", "Either"
     if not count:
         return ()
     return (
         f"{batch.table.source}: {what}, {count} times; the newest row is in {batch.table.target}. Example of the key as it is there: "
-        f"{example}. Either key names too few columns, or values that differ at the source are equal in the files (a numeric without "
+        f"{example}. {causes} key names too few columns, or values that differ at the source are equal in the files (a numeric without "
         "precision has six decimals; let a DMS mapping rule make it text), or files were uploaded again. verify tells which rows "
         "are missing.",
     )
