@@ -83,10 +83,10 @@ def absent_warning(table: Table, counts: Iterable[tuple[int, int]]) -> str | Non
     if absent < max(_FEWEST, asked * _SHARE):
         return None
     return (
-        f"{table.source}: {absent:,} of {asked:,} keys that updates and deletes named had no row in {table.target} when their files were "
-        "merged. If a file with their inserts is late, silver is right once it is merged. Otherwise the rows of the load stay as they were, "
-        "and an updated row is there twice. Mostly load and changes then write the key in two forms: a GUID in capitals "
-        "and in small letters, CHAR with and without its blanks, numbers with other zeros. Compare a key of a LOAD file and of a change "
+        f"{table.source}: {absent:,} of {asked:,} keys that updates and deletes named had no row in {table.target} when their files "
+        "were merged. If a file with their inserts is late, silver is right once it is merged. Otherwise the rows of the load stay as they "
+        "were, and an updated row is there twice. Mostly load and changes then write the key in two forms: a GUID in capitals and in "
+        "small letters, CHAR with and without its blanks, numbers with other zeros. Compare a key of a LOAD file and of a change "
         "file; give the key one form in silver (trim, or expr such as lower(id)), and build the table again with run --rebuild "
         f"{table.source}. Other causes: key names other columns than the source's key, the files have no before-image of a key that "
         "changed, or the task's own filter lets rows in by an update. verify tells which rows are wrong."

@@ -19,7 +19,7 @@ from support.text_files import cdc_name
 SOURCE = "public.t"
 COLUMNS = [("id", pa.string()), ("v", pa.string())]
 T1, T2 = "20260301100100", "20260301100200"
-WORDS = "keys that updates and deletes named have no row"
+WORDS = "keys that updates and deletes named had no row"
 FORMS = {
     "capitals": ("{0:08x}-AB".upper().format, "{0:08x}-ab".format),
     "padded": ("k{0}   ".format, "k{0}".format),
