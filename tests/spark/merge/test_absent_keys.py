@@ -38,7 +38,19 @@ def said(report: TableReport) -> list[str]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "table", [{}, {"mode": "soft_delete"}, {"write_mode": "copy-on-write"}, {"format_version": 3}, {"partition_by": ["bucket(3, id)"]}]
+    "table",
+    [
+        {},
+        *(
+            pytest.param(table, marks=pytest.mark.long)
+            for table in (
+                {"mode": "soft_delete"},
+                {"write_mode": "copy-on-write"},
+                {"format_version": 3},
+                {"partition_by": ["bucket(3, id)"]},
+            )
+        ),
+    ],
 )
 def test_changes_that_find_no_row_are_said(lake: Lake, form: str, table: dict[str, Any]) -> None:
     of_load, of_changes = FORMS[form]
