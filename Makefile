@@ -39,7 +39,7 @@ setup: ## Install Python, jars and PostgreSQL into .venv (RUNTIME=glue-6.0: .ven
 	@RUNTIME="$(RUNTIME)" PYTHON="$(PYTHON)" tools/setup.sh
 
 .PHONY: test
-test: setup ## Run the main test suite, twelve minutes; PYTEST_ARGS="-k position" chooses, RUNTIME=glue-6.0 takes Spark 4
+test: setup ## Run the main test suite, 25 minutes; PYTEST_ARGS="-k position" chooses, RUNTIME=glue-6.0 takes Spark 4
 	$(PYTEST) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-long
@@ -62,8 +62,8 @@ coverage: setup ## Run all tests and report line coverage into build/coverage
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: setup ## Run only the tests without Spark and PostgreSQL, about a minute
-	$(BIN)/python -m pytest tests/unit tests/trigger $(PYTEST_ARGS)
+test-fast: setup ## Run only the tests without Spark and PostgreSQL, two minutes
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/trigger $(PYTEST_ARGS)
 
 .PHONY: test-terraform
 test-terraform: setup ## Run only the Terraform tests: modules, two examples on a local AWS, the whole chain
