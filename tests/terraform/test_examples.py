@@ -75,8 +75,8 @@ def test_stack_of_0_1_0_keeps_every_resource(applied: "Life") -> None:
     actions = baseline.actions(applied, file)
     assert len(actions) > 40
     gone = {address.removeprefix("module.pipeline.module.") for address, done in actions.items() if "delete" in done or "forget" in done}
-    # The secret of this world has another address, and the endpoint's name is a hash of it.
-    assert gone <= {
+    # Names are hashes: that of a code object of the code, the endpoint's of the secret's address, which is another in this world.
+    assert {address for address in gone if ".aws_s3_object.code[" not in address} <= {
         "replication[0].aws_dms_endpoint.source",
         "replication[0].terraform_data.changed[0]",
         "trigger.aws_lambda_invocation.replication[0]",
