@@ -131,6 +131,18 @@ def test_a_statement_that_will_commit_under_the_time_it_began_stops_a_repair(lak
     assert (repair(lake, config, shop).error, rows(lake)) == (None, [(1, "new"), *WRONG[1:]])
 
 
+def test_a_query_that_runs_since_before_the_look_stops_a_repair(lake: Lake, config: Config, shop: LocalMariaDb) -> None:
+    """It may call a function that writes, by itself or through a view."""
+    running = threading.Thread(target=shop.execute, args=("select sleep(20)",))
+    running.start()
+    while not shop.script("select 1 from information_schema.PROCESSLIST where STATE = 'User sleep'"):
+        time.sleep(0.1)
+    refused = repair(lake, config, shop)
+    running.join()
+    assert ("a statement that may write has been running since" in str(refused.error), rows(lake)) == (True, WRONG)
+    assert (repair(lake, config, shop).error, rows(lake)) == (None, RIGHT)
+
+
 def test_zero_keeps_its_sign(lake: Lake, shop: LocalMariaDb) -> None:
     shop.execute(
         "drop table shop.t", "create table shop.t (id bigint primary key, f float, d double)", "insert into shop.t values (1, -0e0, -0e0)"

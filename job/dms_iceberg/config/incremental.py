@@ -36,8 +36,8 @@ class GroupColumn:
 def group_columns(sql: str) -> tuple[GroupColumn, ...]:
     """Return the columns that an incremental model groups by; for SQL that passes `incremental_problems`."""
     tree = parse_query(sql)
-    outputs = {select.unalias().name.casefold(): select.alias_or_name for select in tree.expressions if _is_column(select.unalias())}
-    return tuple(GroupColumn(column.name, outputs[column.name.casefold()]) for column in tree.args["group"].expressions)
+    outputs = {select.unalias().name.lower(): select.alias_or_name for select in tree.expressions if _is_column(select.unalias())}
+    return tuple(GroupColumn(column.name, outputs[column.name.lower()]) for column in tree.args["group"].expressions)
 
 
 def incremental_problems(sql: str, models: Collection[str] = ()) -> list[str]:
@@ -80,11 +80,11 @@ def _group_problems(tree: exp.Select, table: Reference) -> Iterator[str]:
     if group is None or not group.expressions or any(value for key, value in group.args.items() if key != "expressions"):
         yield "it needs GROUP BY with columns, and nothing else (no ALL, ROLLUP, CUBE or GROUPING SETS)"
         return
-    selected = {select.unalias().name.casefold() for select in tree.expressions if _is_column(select.unalias())}
+    selected = {select.unalias().name.lower() for select in tree.expressions if _is_column(select.unalias())}
     for column in group.expressions:
         if not _is_column(column):
             yield f"GROUP BY {column.sql(dialect='spark')}: group by columns of the table, not by expressions or numbers"
-        elif column.name.casefold() not in selected:
+        elif column.name.lower() not in selected:
             yield f"GROUP BY {column.name}: select the column too, so that its group can be found in the model"
     for column in tree.find_all(exp.Column):
         if column.args.get("db") or (column.table and column.table.casefold() != table.alias.casefold()):
@@ -106,7 +106,7 @@ def _node_problems(tree: exp.Select) -> Iterator[str]:
 
 
 def _output_problems(tree: exp.Select) -> Iterator[str]:
-    outputs = [select.alias_or_name.casefold() for select in tree.expressions]
+    outputs = [select.alias_or_name.lower() for select in tree.expressions]
     for name in sorted({name for name in outputs if name and outputs.count(name) > 1}):
         yield f"two columns are called {name}"
     for name in sorted({name for name in outputs if name == PRESENT or name.startswith(KEY)}):

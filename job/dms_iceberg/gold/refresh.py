@@ -185,7 +185,7 @@ class _Refresh:
                 f"{self.target.name}: the query has the column {', '.join(taken)}, and Iceberg has a column of its own with that name. "
                 "Name the columns instead of '*', and give this one another name with AS. The table is as it was."
             )
-        twice = [name for name, count in Counter(name.casefold() for name in columns).items() if count > 1]
+        twice = [name for name, count in Counter(name.lower() for name in columns).items() if count > 1]
         if twice:
             raise TargetError(
                 f"{self.target.name}: the query has more than one column {', '.join(twice)} (capitals make no difference). Give each "
@@ -248,7 +248,7 @@ class _Refresh:
         change = Change(table, since, until)
         if refused := change.refusal():
             return refused
-        if not {one.source.casefold() for one in group_columns(self.model.sql)} <= {column.casefold() for column in table.fields(since)}:
+        if not {one.source.lower() for one in group_columns(self.model.sql)} <= {column.lower() for column in table.fields(since)}:
             return "the table got a column to group by"
         if was.names != self.now.inputs[name].names:
             # A new column may come before an alias, in groups without a changed row as well.

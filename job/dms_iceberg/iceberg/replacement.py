@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dms_iceberg.config.partition import PartitionField
 from dms_iceberg.context import PlanIsStaleError
+from dms_iceberg.errors import TargetError
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.iceberg.unnamed_table import UnnamedTable
 
@@ -50,14 +51,20 @@ class Replacement(Transaction):
             fields: its partition fields, which get Iceberg's own names.
             properties: table properties, added to those that it has.
             summary: for the summary of the snapshot.
+
+        Raises:
+            TargetError: a column has the name of a former partition field.
         """
         jvm: Any = self._spark._jvm
+        self._refuse_former_fields(frame.columns)
         # Columns of a table are optional, whatever a query knows of its values.
         schema = jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(frame._jdf.schema().asNullable())
         spec = jvm.org.apache.iceberg.PartitionSpec.builderFor(schema)
+        # Iceberg compares the capitals of a name, SQL does not.
+        names = {name.lower(): name for name in frame.columns}
         for field in fields:
             add = getattr(spec, field.transform.removesuffix("s"))
-            spec = add(field.column, *([] if field.argument is None else [field.argument]))
+            spec = add(names[field.column.lower()], *([] if field.argument is None else [field.argument]))
         given = jvm.java.util.HashMap()
         for key, value in properties.items():
             given.put(key, value)
@@ -68,3 +75,16 @@ class Replacement(Transaction):
         self._table = jvm.org.apache.iceberg.BaseTable(self._operations, self._name)
         self._plans = UnnamedTable(self._spark, self._table, self._catalog)
         self.append(frame, summary)
+
+    def _refuse_former_fields(self, columns: Iterable[str]) -> None:
+        """Refuse a column that has the name of a former partition field of another column: the metadata keeps that field for ever."""
+        new, schema = set(columns), self._start.schema()
+        for spec in self._start.specs():
+            for field in spec.fields():
+                name = field.name()
+                column = schema.findField(name)
+                if name in new and (column is None or column.fieldId() != field.sourceId()):
+                    raise TargetError(
+                        f"{self._name}: the table was partitioned by another column {name!r} before, and Iceberg keeps that name for it. "
+                        "Give the column another name (AS), or drop the table: the next run makes it anew"
+                    )

@@ -180,12 +180,12 @@ class Statement:
 
     @property
     def may_write(self) -> bool:
-        """Whether it is anything but a query whose transaction has changed nothing."""
+        """Whether it is anything but a look at the server: a query may call a function that writes, by itself or through a view."""
         return self.holds_locks or _READS.match(self.text) is None
 
 
 # Behind comments and parentheses.
-_READS: Final = re.compile(r"(?:[\s(]|/\*[^*]*\*/)*(?:select|show|explain|describe|desc)\b", re.IGNORECASE)
+_READS: Final = re.compile(r"(?:[\s(]|/\*[^*]*\*/)*(?:show|explain|describe|desc)\b", re.IGNORECASE)
 
 
 def longest_write(statements: Iterable[Statement]) -> int | None:

@@ -285,6 +285,26 @@ def test_a_changed_model_is_made_anew(lake: Lake) -> None:
     )
 
 
+def test_a_model_is_replaced_whatever_capitals_its_partitions_have(lake: Lake) -> None:
+    configured = config(lake, {"cities": {"sql": "SELECT id, city FROM {silver}.t", "partition_by": ["CITY"]}})
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])
+    refresh(lake, configured)
+    cdc(lake, 1, [("U", 1, "c", 1, 7)])
+    assert refresh(lake, configured)["cities"].refresh == "full"
+
+
+def test_a_column_with_the_name_of_a_former_partition_is_refused_with_a_way_out(lake: Lake) -> None:
+    lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])
+    cities = "SELECT id, city FROM {silver}.t"
+    refresh(lake, config(lake, {"cities": {"sql": cities, "partition_by": ["city"]}}))
+    refresh(lake, config(lake, {"cities": {"sql": cities.replace("city", "city AS town")}}))
+    again = config(lake, {"cities": {"sql": cities}})
+    (model,) = lake.run(again).models.values()
+    assert "was partitioned by another column 'city' before" in str(model.error) and "drop the table" in str(model.error)
+    lake.spark.sql(f"DROP TABLE lake.gold_{lake.namespace}.cities")
+    refresh(lake, again)
+
+
 def test_a_column_that_took_the_name_of_another_makes_the_model_anew(lake: Lake) -> None:
     configured = config(lake, {"groups": {"sql": ALL_GROUPS, "refresh": "incremental"}})
     lake.load("public.t", COLUMNS, [(1, "a", 1, 1), (2, "b", 1, 2)])

@@ -164,3 +164,9 @@ def test_what_a_gold_section_must_not_say(gold: dict[str, Any], expected: str) -
 def test_a_model_does_not_record_another_owner_by_its_properties() -> None:
     (problem,) = problems({"gold.m": {"sql": "SELECT id FROM silver.orders", "table_properties": {"dms-iceberg.source": "public.orders"}}})
     assert problem.startswith("gold.\"gold.m\".table_properties: 'dms-iceberg.source' cannot be set here")
+
+
+def test_columns_that_only_unicode_calls_equal_are_two() -> None:
+    """Spark reads both."""
+    sql = "SELECT `straße` AS a, `strasse` AS b, count(*) AS n FROM s.t GROUP BY `straße`, `strasse`"
+    assert [(one.source, one.output) for one in group_columns(sql)] == [("straße", "a"), ("strasse", "b")]

@@ -173,17 +173,17 @@ def test_a_statement_of_mysql_that_began_in_the_second_of_the_look_commits_under
     ("text", "holds_locks", "writes"),
     [
         ("update t set v = 1", False, True),
-        ("  SELECT 1", False, False),
-        ("/* a report */ (select 1) union (select 2)", False, False),
-        # Its function writes, or it locks rows for a change.
-        ("select f()", True, True),
+        ("  SELECT 1", False, True),
+        ("/* a report */ (select 1) union (select f(2))", False, True),
+        ("/* of a tool */ explain select f()", False, False),
+        ("explain select f()", True, True),
         ("/* a */ update t set v = 1 /* b */ where (select 1)", False, True),
         ("selection()", False, True),
         ("call p()", False, True),
         ("show processlist", False, False),
     ],
 )
-def test_every_statement_but_a_query_without_locks_may_write(text: str, holds_locks: bool, writes: bool) -> None:
+def test_every_statement_but_a_look_at_the_server_may_write(text: str, holds_locks: bool, writes: bool) -> None:
     assert longest_write([Statement(7, text, holds_locks)]) == (8 if writes else None)
 
 
