@@ -62,7 +62,7 @@ coverage: setup ## Run all tests and report line coverage into build/coverage
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 .PHONY: test-fast
-test-fast: setup ## Run only the tests without Spark and PostgreSQL, two minutes
+test-fast: setup ## Run only the tests without Spark and PostgreSQL, a minute and a half
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/trigger $(PYTEST_ARGS)
 
 .PHONY: test-terraform
