@@ -25,5 +25,8 @@ def parse_statements(sql: str, refusal: type[ValueError], syntax_message: Callab
         raise refusal("syntax error: a quote is opened and not closed") from error
     except SqlglotError as error:
         raise refusal(f"syntax error: {error}") from error
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        # Where sqlglot's parser itself stumbles, as over `0{:}`.
+        raise refusal("syntax error: the text is no SQL of Spark's") from error
     except RecursionError as error:
         raise refusal("nested too deeply") from error

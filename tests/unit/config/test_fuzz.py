@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dms_iceberg.config.expressions import expression_problems
@@ -92,6 +92,7 @@ def test_any_document(document: object) -> None:
 
 @settings(max_examples=500)
 @given(st.text(max_size=40) | st.text(alphabet="ab(),.'`\"[]<>=-+*/;:?@${} \n01", max_size=30))
+@example(text="0{:}")
 def test_any_text_as_expression_type_or_partition(text: str) -> None:
     assert isinstance(expression_problems(text), list)
     for parse, error in ((canonical_type, TypeTextError), (parse_partition, PartitionError)):
