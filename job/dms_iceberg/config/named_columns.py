@@ -37,6 +37,11 @@ class Named:
     awaited: str | None = None
 
 
+def declared_sources(table: Table) -> set[str]:
+    """Return, in lower case, the source columns that the entries of ``columns`` are of."""
+    return {column.source_name.lower() for column in table.columns if column.source_name is not None}
+
+
 def table_path(table: Table) -> str:
     """Return the key path of a table's entry."""
     return below("tables", table.source)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.java_gateway import ensure_callback_server_started
 
+from dms_iceberg.iceberg.java_maps import to_java_map
+
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
 
@@ -24,19 +25,12 @@ def commit_with(spark: "SparkSession", properties: Mapping[str, str], work: Call
     call = _Callable(work)
     try:
         jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
-            _java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
+            to_java_map(jvm, properties), call, jvm.java.lang.RuntimeException._java_lang_class
         )
         if call.error is not None:
             raise call.error
     finally:
         call.forget()
-
-
-def _java_map(jvm: Any, values: Mapping[str, str]) -> "JavaObject":
-    result = jvm.java.util.HashMap()
-    for key, value in values.items():
-        result.put(key, value)
-    return result
 
 
 class _Callable:

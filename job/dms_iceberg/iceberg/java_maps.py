@@ -20,6 +20,14 @@ def names(jvm: Any, java_map: Any) -> list[str]:
     return list(json.loads(_mapper(jvm).writeValueAsString(java_map.keySet())))
 
 
+def to_java_map(jvm: Any, values: Mapping[str, str]) -> Any:
+    """Return a Java map of strings; for a few entries, each of which is a call."""
+    result = jvm.java.util.HashMap()
+    for key, value in values.items():
+        result.put(key, value)
+    return result
+
+
 def to_long_map(jvm: Any, values: Mapping[int, int]) -> Any:
     """Return a Java map of Integers to Longs: Py4J itself would make Integers of all small numbers."""
     mapper = _mapper(jvm)

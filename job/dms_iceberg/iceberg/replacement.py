@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from dms_iceberg.config.partition import PartitionField
 from dms_iceberg.context import PlanIsStaleError
 from dms_iceberg.errors import TargetError
+from dms_iceberg.iceberg.java_maps import to_java_map
+from dms_iceberg.iceberg.new_table import partition_spec
 from dms_iceberg.iceberg.transaction import Transaction
 from dms_iceberg.iceberg.unnamed_table import UnnamedTable
 
@@ -59,17 +61,9 @@ class Replacement(Transaction):
         self._refuse_former_fields(frame.columns)
         # Columns of a table are optional, whatever a query knows of its values.
         schema = jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(frame._jdf.schema().asNullable())
-        spec = jvm.org.apache.iceberg.PartitionSpec.builderFor(schema)
-        # Iceberg compares the capitals of a name, SQL does not.
-        names = {name.lower(): name for name in frame.columns}
-        for field in fields:
-            add = getattr(spec, field.transform.removesuffix("s"))
-            spec = add(names[field.column.lower()], *([] if field.argument is None else [field.argument]))
-        given = jvm.java.util.HashMap()
-        for key, value in properties.items():
-            given.put(key, value)
+        spec = partition_spec(jvm, schema, fields, own_names=False)
         unsorted = jvm.org.apache.iceberg.SortOrder.unsorted()
-        metadata = self._start.buildReplacement(schema, spec.build(), unsorted, self._start.location(), given)
+        metadata = self._start.buildReplacement(schema, spec, unsorted, self._start.location(), to_java_map(jvm, properties))
         transaction = jvm.org.apache.iceberg.Transactions.replaceTableTransaction(self._name, self._published, metadata)
         self._operations = transaction.table().operations()
         self._table = jvm.org.apache.iceberg.BaseTable(self._operations, self._name)

@@ -9,6 +9,7 @@ import attrs
 
 from dms_iceberg.config.model import Maintenance
 from dms_iceberg.iceberg.commit_properties import GOLD_KEY
+from dms_iceberg.iceberg.java_maps import to_java_map
 from dms_iceberg.iceberg.transaction import MAIN
 from dms_iceberg.maintenance.expiry import SnapshotFact
 from dms_iceberg.maintenance.plan import Compactable, TableStats
@@ -99,10 +100,7 @@ def _planned(spark: "SparkSession", table: "JavaObject", options: Mapping[str, s
     """Return the number and total bytes of the files that a compaction with ``options`` would rewrite."""
     jvm: Any = spark._jvm
     planner = jvm.org.apache.iceberg.actions.BinPackRewriteFilePlanner(table)
-    given = jvm.java.util.HashMap()
-    for name, value in options.items():
-        given.put(name, value)
-    planner.init(given)
+    planner.init(to_java_map(jvm, options))
     groups = planner.plan().groups().iterator()
     files = size = 0
     while groups.hasNext():

@@ -22,7 +22,7 @@ from dms_iceberg.merge.merge_input import MergeInput, as_it_is
 from dms_iceberg.merge.rising_keys import rising_keys
 from dms_iceberg.merge.statement import KeyRange
 from dms_iceberg.modes.lookup import table_mode
-from dms_iceberg.modes.mirror import insert_columns
+from dms_iceberg.modes.metadata_columns import row_columns
 from dms_iceberg.silver.row_counts import BatchCounts
 from dms_iceberg.sql.cdc_columns import FAILED_RULE, FILTERED, OP, PROBLEM
 from dms_iceberg.sql.quoting import quote
@@ -69,7 +69,7 @@ def bulk_load(batch: BatchContext) -> BulkLoad | None:
     # Spark moves a condition below the columns that it reads, and computes commit times twice; but not below one that is not deterministic.
     numbered = cleaned.selectExpr("*", f"monotonically_increasing_id() AS {_NUMBER}")
     rows = numbered.where(f"{_GOOD} AND {OP} <> 'D' AND {FAILED_RULE} IS NULL AND {_NUMBER} >= 0").selectExpr(
-        *insert_columns([*batch.shape.key, *batch.shape.values])
+        *row_columns([*batch.shape.key, *batch.shape.values])
     )
     transaction = batch.target.transaction_on(batch.planned.branch_state)
     staged = transaction.stage(rows)

@@ -46,7 +46,7 @@ def _write(batch: BatchContext, transaction: Transaction, merge_input: MergeInpu
         transaction.append(rows.where(mode.inserted).selectExpr(*columns), properties)
         return
     rewrite = merge_input.rewrite
-    selected = rows.selectExpr(*columns, *([rewrite] if rewrite else [])) if mode.is_selected else rows
+    selected = rows.selectExpr(*columns, *([rewrite] if rewrite else [])) if mode.states_select is not None else rows
     with named_view(batch.context, selected) as view:
         source = MergeSource(view, _pruning(rows, merge_input, batch.shape), rewrite)
         transaction.execute(lambda name: merge_sql(name, source, key, values, compare=merge_input.late), properties)

@@ -1,19 +1,12 @@
 """Mode ``append``: every change is a row, once. Pure."""
 
-from collections.abc import Sequence
-
 from dms_iceberg.modes.metadata_columns import STREAM_PLACE, Metadata
 from dms_iceberg.modes.table_mode import TableMode
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, KEY_BEFORE, OP, OP_TRUNCATE, POSITION, STREAM
-from dms_iceberg.sql.quoting import quote, string_literal
+from dms_iceberg.sql.cdc_columns import KEY_BEFORE, OP, OP_TRUNCATE, STREAM
+from dms_iceberg.sql.quoting import string_literal
 
 NEW = "_cdc_new"
 """Whether the table lacks a change of a batch."""
-
-
-def changelog_columns(columns: Sequence[str]) -> list[str]:
-    """Return the quoted columns of a table; ``columns`` are the silver columns."""
-    return [*map(quote, columns), POSITION, OP, COMMITTED_AT, STREAM, KEY_BEFORE]
 
 
 APPEND = TableMode(
@@ -26,7 +19,6 @@ APPEND = TableMode(
     single="0",
     # A delete has only its key, and a truncate nothing, whenever they are merged.
     has_values=f"{OP} NOT IN ('D', {string_literal(OP_TRUNCATE)})",
-    row_select=changelog_columns,
     written=NEW,
     merge_sql=None,
     truncate=None,

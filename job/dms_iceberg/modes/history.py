@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 
-from dms_iceberg.modes.metadata_columns import STREAM_PLACE, Metadata
+from dms_iceberg.modes.metadata_columns import STREAM_PLACE, Metadata, row_columns
 from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.modes.table_mode import TableMode, Truncate
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE_POSITION, IS_CURRENT, OP, POSITION, STREAM, VALID_FROM, VALID_TO
+from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE_POSITION, IS_CURRENT, POSITION, STREAM, VALID_FROM, VALID_TO
 from dms_iceberg.sql.quoting import quote
 
 ACTION = "_cdc_action"
 SPAN_COLUMNS = (VALID_FROM, VALID_TO, IS_CURRENT, DELETE_POSITION)
-
-
-def version_columns(columns: Sequence[str]) -> list[str]:
-    """Return the quoted columns of a table; ``columns`` are the silver columns."""
-    return [*map(quote, columns), POSITION, OP, COMMITTED_AT, STREAM, *SPAN_COLUMNS]
+_OWN_COLUMNS = {
+    STREAM: STREAM_PLACE,
+    VALID_FROM: Metadata("timestamp", "commit time of the change that made this version; never before the end of the one before"),
+    VALID_TO: Metadata("timestamp", "when this version ended, exclusive; NULL while it is the current one"),
+    IS_CURRENT: Metadata("boolean", "whether this version is the row at the source now"),
+    DELETE_POSITION: Metadata("string", "place of the change that deleted the row at the end of this version; NULL otherwise"),
+}
 
 
 def history_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequence[str], *, compare: bool = False) -> str:
@@ -27,7 +29,7 @@ def history_sql(target: str, source: MergeSource, key: Sequence[str], values: Se
         values: the other silver columns.
         compare: of no effect, as the versions were compared with those of the table when they were computed.
     """
-    columns = version_columns([*key, *values])
+    columns = row_columns([*key, *values], _OWN_COLUMNS)
     return (
         f"MERGE INTO {target} t USING {source.view} s ON {source.on([*(quote(name) for name in key), POSITION])} "
         f"WHEN MATCHED AND s.{ACTION} = 'remove' THEN DELETE "
@@ -48,18 +50,11 @@ def _truncate_sql(name: str, ends: str, position: str, time: str) -> str:
 
 HISTORY = TableMode(
     name="history",
-    own_columns={
-        STREAM: STREAM_PLACE,
-        VALID_FROM: Metadata("timestamp", "commit time of the change that made this version; never before the end of the one before"),
-        VALID_TO: Metadata("timestamp", "when this version ended, exclusive; NULL while it is the current one"),
-        IS_CURRENT: Metadata("boolean", "whether this version is the row at the source now"),
-        DELETE_POSITION: Metadata("string", "place of the change that deleted the row at the end of this version; NULL otherwise"),
-    },
+    own_columns=_OWN_COLUMNS,
     mark=IS_CURRENT,
     present=IS_CURRENT,
     live=f"CAST({IS_CURRENT} AS int)",
     single=f"CAST({IS_CURRENT} AS int)",
-    row_select=version_columns,
     written=f"{ACTION} IS NOT NULL",
     merge_sql=history_sql,
     switch={VALID_FROM: COMMITTED_AT, IS_CURRENT: "true"},

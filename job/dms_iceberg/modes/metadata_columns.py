@@ -1,10 +1,11 @@
 """The columns that a silver table of any mode has beside the source's own: names, types, comments. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
 from dms_iceberg.sql.cdc_columns import COMMITTED_AT, OP, POSITION
+from dms_iceberg.sql.quoting import quote
 
 
 @attrs.frozen
@@ -28,3 +29,8 @@ METADATA_COLUMNS: Mapping[str, Metadata] = {
 
 STREAM_PLACE = Metadata("string", "place of the change in the source's own log; NULL where the files do not tell")
 """The column of modes that recognise a change which DMS writes again."""
+
+
+def row_columns(columns: Sequence[str], own: Iterable[str] = ()) -> list[str]:
+    """Return the quoted columns of a table, metadata columns last; ``columns`` are the silver columns, ``own`` those of its mode."""
+    return [*map(quote, columns), *METADATA_COLUMNS, *own]

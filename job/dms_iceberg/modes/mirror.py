@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from dms_iceberg.modes.metadata_columns import row_columns
 from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.modes.table_mode import TableMode, Truncate
-from dms_iceberg.sql.cdc_columns import COMMITTED_AT, DELETE, OP, POSITION
+from dms_iceberg.sql.cdc_columns import DELETE, POSITION
 from dms_iceberg.sql.quoting import quote
 
 
@@ -25,7 +26,7 @@ def merge_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequ
     if source.rewrite is not None:
         newer = f"({newer} OR s.{source.rewrite})"
     newer = f" AND {newer}" if compare else ""
-    columns = [*(quote(c) for c in (*key, *values)), POSITION, OP, COMMITTED_AT]
+    columns = row_columns([*key, *values])
     assignments = ", ".join(f"t.{column} = s.{column}" for column in columns)
     return (
         f"MERGE INTO {target} t USING {source.view} s ON {source.on([quote(name) for name in key])} "
@@ -35,17 +36,11 @@ def merge_sql(target: str, source: MergeSource, key: Sequence[str], values: Sequ
     )
 
 
-def insert_columns(columns: Sequence[str]) -> list[str]:
-    """Return the quoted columns of an append, metadata columns last."""
-    return [*(quote(column) for column in columns), POSITION, OP, COMMITTED_AT]
-
-
 MIRROR = TableMode(
     name="mirror",
-    row_select=insert_columns,
     inserted=f"NOT {DELETE}",
     merge_sql=merge_sql,
-    direct_select=lambda columns: [*insert_columns(columns), DELETE],
+    direct_select=lambda columns: [*row_columns(columns), DELETE],
     truncate=Truncate(
         lambda position, _: f"{POSITION} < {position}",
         lambda name, ends, *_: f"DELETE FROM {name} WHERE {ends}",

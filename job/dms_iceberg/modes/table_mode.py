@@ -5,7 +5,7 @@ from typing import Protocol
 
 import attrs
 
-from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS, Metadata
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS, Metadata, row_columns
 from dms_iceberg.modes.statement import MergeSource, mergeable
 
 
@@ -44,10 +44,10 @@ class TableMode:
         live: SQL that is 1 for such rows where a rebuild compares content, else 0.
         single: SQL that is 1 for rows of which a key may have only one, else 0.
         has_values: SQL that is true for rows with values, where some have none; empty if all have them.
-        row_select: returns the select list of the table's rows over the result of a batch (`MergeInput.latest`), by the silver columns.
+        states_select: returns the select list that makes the table's rows of the result of a batch (`MergeInput.latest`), by the silver
+            columns; None where the result has the table's columns.
         written: SQL that is true for the rows of that result which are written.
         inserted: SQL that is true for those of them that an empty table gets.
-        is_selected: the MERGE takes rows as ``row_select`` makes them; otherwise as the batch has computed them.
         merge_sql: returns the MERGE of them; None where they are appended.
         direct_select: returns the select list of the rows that come to the driver of a direct batch; None where none is written directly.
         switch: by own column, SQL of the value that a mirror's row gets when the mirror becomes a table of this mode; empty if it cannot.
@@ -70,10 +70,9 @@ class TableMode:
     live: str = "1"
     single: str = "1"
     has_values: str = ""
-    row_select: Callable[[Sequence[str]], list[str]]
+    states_select: Callable[[Sequence[str]], list[str]] | None = None
     written: str = mergeable()
     inserted: str = "true"
-    is_selected: bool = False
     merge_sql: MergeText | None
     direct_select: Callable[[Sequence[str]], list[str]] | None = None
     switch: Mapping[str, str] = attrs.field(factory=dict)
@@ -92,3 +91,7 @@ class TableMode:
     def metadata_columns(self) -> Mapping[str, Metadata]:
         """All metadata columns of its tables, in their order."""
         return {**METADATA_COLUMNS, **self.own_columns}
+
+    def row_select(self, columns: Sequence[str]) -> list[str]:
+        """Return the select list of the table's rows over the result of a batch; ``columns`` are the silver columns."""
+        return self.states_select(columns) if self.states_select is not None else row_columns(columns, self.own_columns)

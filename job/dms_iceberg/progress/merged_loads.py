@@ -234,8 +234,8 @@ def numbered(key: str, number: int) -> str:
 
 
 def _segment_of(document: Sequence[Any]) -> MergedSegment:
-    name, last, count, combined, *missing = document
-    return MergedSegment(name, last, count, combined, tuple(missing[0]) if missing and missing[0] is not None else None)
+    name, last, count, combined, missing = document
+    return MergedSegment(name, last, count, combined, tuple(missing) if missing is not None else None)
 
 
 def _segment(file: BronzeFile) -> str:

@@ -6,8 +6,8 @@ from dms_iceberg.config.model import Table
 from dms_iceberg.merge.statement import KeyRange, key_list_sql
 from dms_iceberg.modes.history import HISTORY, history_sql
 from dms_iceberg.modes.lookup import MODES, mode_of
-from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS
-from dms_iceberg.modes.mirror import MIRROR, insert_columns, merge_sql
+from dms_iceberg.modes.metadata_columns import METADATA_COLUMNS, row_columns
+from dms_iceberg.modes.mirror import MIRROR, merge_sql
 from dms_iceberg.modes.soft_delete import soft_delete_sql
 from dms_iceberg.modes.statement import MergeSource
 from dms_iceberg.silver.schema.ddl import create_sql
@@ -64,7 +64,7 @@ def test_key_list() -> None:
 
 
 def test_append_columns_end_with_the_metadata() -> None:
-    assert insert_columns(["id", "a`b"]) == ["`id`", "`a``b`", "_cdc_position", "_cdc_op", "_cdc_committed_at"]
+    assert row_columns(["id", "a`b"]) == ["`id`", "`a``b`", "_cdc_position", "_cdc_op", "_cdc_committed_at"]
 
 
 def test_create_table() -> None:

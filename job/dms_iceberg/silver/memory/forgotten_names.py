@@ -6,7 +6,7 @@ import attrs
 
 from dms_iceberg.bronze.schema_groups import SchemaGroup
 from dms_iceberg.config.model import Table
-from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.named_columns import declared_sources, table_path
 from dms_iceberg.errors import SchemaChangeError
 from dms_iceberg.silver.memory.cleaning import Cleaning, declared_renames
 
@@ -50,7 +50,7 @@ def refuse_forgotten_names(
     Raises:
         SchemaChangeError: there are such files.
     """
-    told = {name.lower() for name in table.drop} | {one.source_name.lower() for one in table.columns if one.source_name is not None}
+    told = {name.lower() for name in table.drop} | declared_sources(table)
     every = _names_of(table, made.renames, {name.lower() for name in existing}) if made is not None else []
     for one in every:
         earlier = one.earlier - told
@@ -90,7 +90,7 @@ def _earlier(renames: Mapping[str, str], name: str, there: Collection[str]) -> l
 def _error(table: Table, one: _Names, group: SchemaGroup, found: str) -> SchemaChangeError:
     lacks = f"neither {one.source!r} nor {one.declared!r}" if one.declared else f"no {one.source!r}"
     epoch = "let DMS load the table into a new load epoch: its files have present names"
-    if found in {column.source_name.lower() for column in table.columns if column.source_name is not None}:
+    if found in declared_sources(table):
         way_out = f"{epoch[0].upper()}{epoch[1:]}."
     elif one.declared:
         way_out = f'For late files and rejected rows run once with "renamed_from": "{found}"; for a rebuild {epoch}.'

@@ -10,7 +10,7 @@ import attrs
 from dms_iceberg.config.choices import NewColumns
 from dms_iceberg.config.former_names import former_names
 from dms_iceberg.config.model import OtherColumns, SchemaChanges, Table
-from dms_iceberg.config.named_columns import table_path
+from dms_iceberg.config.named_columns import declared_sources, table_path
 from dms_iceberg.config.problems import quoted
 from dms_iceberg.config.publish import published_columns
 from dms_iceberg.errors import SchemaChangeError
@@ -47,8 +47,7 @@ def told_columns(table: Table, names: Collection[str] = (), held: Collection[str
         held: columns that are held back. One that a rename names has had both names, one after the other.
     """
     others = {old.lower() for old, new in former_names(table) if old.lower() in names and new.lower() in {*names} - {*held}}
-    said = {name.lower() for name in (*table.drop, *published_columns(table))}
-    said |= {one.source_name.lower() for one in table.columns if one.source_name is not None}
+    said = {name.lower() for name in (*table.drop, *published_columns(table))} | declared_sources(table)
     return said | ({one.renamed_from.lower() for one in table.columns if one.renamed_from is not None} - others)
 
 
